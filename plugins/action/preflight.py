@@ -24,9 +24,10 @@ from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE, boolean
 from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
+from ..module_utils._judge.finding import NOTE, WARNING, Finding
 from ..module_utils._preflight import controller, devices, layers, nodes
 from ..module_utils._preflight import variables as inventory
-from ..module_utils._preflight.finding import Finding, note, summary, warning
+from ..module_utils._preflight.findings import summary
 from ..module_utils._preflight.values import forms, plain
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
@@ -90,7 +91,8 @@ class ActionModule(Decision):
         unwritten = _write(pathlib.Path(options["dest"]), {**result, "at": time.time()}) if options["dest"] else ""
         if unwritten:
             remedy = "name a file that can be written in preflight_dest, or none ('')"
-            result = summary([*findings, warning("controller", "preflight_dest", unwritten, remedy)], looked_at)
+            unkept = Finding("controller", "preflight_dest", unwritten, remedy, WARNING)
+            result = summary([*findings, unkept], looked_at)
         return dict(result)
 
 
@@ -126,7 +128,7 @@ def _devices(
         answered = options["switches" if group == "switches" else "nodes"]
         for name in groups.get(group) or ():
             if name not in answered:
-                yield note(name, "not looked at", "it is not among the hosts of this run (--limit)")
+                yield Finding(name, "not looked at", "it is not among the hosts of this run (--limit)", level=NOTE)
 
 
 def _vcenters(

@@ -12,8 +12,8 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from ansible.errors import AnsibleError
 
+from ..module_utils._judge.finding import Finding
 from ..module_utils._preflight import variables as inventory
-from ..module_utils._preflight.finding import Finding
 from . import stage_options
 
 # Variables that Ansible puts beside those of the inventory; some hold all others.

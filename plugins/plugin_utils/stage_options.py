@@ -12,9 +12,9 @@ from typing import Any, Iterator, Mapping
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..module_utils._judge.finding import Finding
 from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
-from ..module_utils._preflight.finding import Finding, problem
 from ..module_utils._preflight.variables import few
 from ..module_utils._results.report.accepted import accepted_from
 
@@ -60,7 +60,7 @@ def judge(site: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
                 remedy = f"set {name} to {wrong.partition(' (')[0]}"
                 where.setdefault((name, text, remedy), []).append(host)
     for (name, text, remedy), hosts in where.items():
-        yield problem(few(hosts), name, text, remedy)
+        yield Finding(few(hosts), name, text, remedy)
 
 
 def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:

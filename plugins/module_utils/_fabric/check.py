@@ -112,8 +112,8 @@ class _Check:
             return self._part("measure", self.rounds)
         parts = list(self.rounds)
         missing, simulated, failures = set(reached.missing), self.found.simulated, []
-        seen: list[list[judge.Seen]] = [[] for _command in self.commands]
-        findings: list[judge.Findings] = []
+        seen: list[list[judge.Sample]] = [[] for _command in self.commands]
+        places: list[judge.Places] = []
         left = self.budget
         answered: list[Mapping[str, Any]] = []
         for turn, output in enumerate(outputs[1:]):
@@ -125,18 +125,18 @@ class _Check:
             failures += measured.failures
             for step, more in enumerate(measured.seen):
                 seen[step] += more
-            findings = [judge.judge(self.fabric, each, self.options.drop) for each in seen]
-            tests = list(dict.fromkeys(pair for each in findings for pair in judge.wanted(self.fabric, each)))
+            places = [judge.judge(self.fabric, each, self.options.drop) for each in seen]
+            tests = list(dict.fromkeys(pair for each in places for pair in judge.wanted(self.fabric, each)))
             tests = [pair for pair in tests for _turn in range(2)] if len(tests) < 4 else tests
             parts, _rest = schedule.pack(tests, self.fabric, left)
-            sure = turn > 0 and not any(each.open for each in findings)
+            sure = turn > 0 and not any(each.open for each in places)
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)
             left -= len(parts)
         faults = self._reach_faults(reached)
         grown = counters.moved(answered)
         accused: list[Any] = []
-        for program, each in zip(self.options.programs, findings):
+        for program, each in zip(self.options.programs, places):
             what = "bandwidth" if program in _BANDWIDTH else "speed of answering"
             known = {fault.place.key for fault in faults}
             accused += [
@@ -146,7 +146,7 @@ class _Check:
             ]
         faults += counters.joined(self.fabric, accused, grown)
         # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
-        complete = not any(each.open for each in findings) and all(
+        complete = not any(each.open for each in places) and all(
             not math.isnan(value) for each in seen[0] for value in _played(each)
         )
         return {
@@ -154,7 +154,7 @@ class _Check:
             "report": report.document(
                 self.fabric,
                 faults,
-                dict(zip(self.options.programs, findings)),
+                dict(zip(self.options.programs, places)),
                 notes=(*self.found.notes, *counters.losses(self.fabric, grown)),
                 missing=sorted(missing),
                 form=self.options.form,
@@ -168,7 +168,7 @@ class _Check:
             ),
         }
 
-    def _reach_faults(self, reached: wire.Answers) -> list[Any]:
+    def _reach_faults(self, reached: wire.Replies) -> list[Any]:
         mtu = self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0)
         probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=mtu)
         given = {(fault.thing, fault.place.key) for fault in self.found.faults}
@@ -204,7 +204,7 @@ class _Check:
         }
 
 
-def _played(each: judge.Seen) -> list[float]:
+def _played(each: judge.Sample) -> list[float]:
     if isinstance(each.sweep, schedule.Tournament):
         return [value for index, value in enumerate(each.values) if each.sweep.plays(index)]
     return list(each.values)

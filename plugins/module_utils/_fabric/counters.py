@@ -7,12 +7,14 @@ Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statist
 from __future__ import annotations
 
 import collections
+import dataclasses
 import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
+from .._judge.finding import Finding
 from .judge import Place
 from .model import Fabric
-from .reach import Fault, fault
+from .reach import fault
 
 # Bits that were damaged on the way to this NIC, or a link that went: never a matter of load.
 DAMAGE = (
@@ -47,7 +49,7 @@ def text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} +{count:,}" for name, count in sorted(counts.items()))
 
 
-def faults(fabric: Fabric, grown: Moved) -> list[Fault]:
+def faults(fabric: Fabric, grown: Moved) -> list[Finding]:
     """NICs with damaged bits."""
     found = []
     for nic, counts in sorted(grown.items()):
@@ -76,9 +78,9 @@ def losses(fabric: Fabric, grown: Moved) -> list[str]:
     return found
 
 
-def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Fault]:
+def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Finding]:
     """Measured faults with what the counters of their NICs say, then what only the counters show."""
-    given: list[Fault] = []
+    given: list[Finding] = []
     explained: set[int] = set()
     for each in measured:
         nics = fabric.nics_of(each.place.members[0]) if each.place.kind == "host" else each.place.members
@@ -89,7 +91,7 @@ def joined(fabric: Fabric, measured: Sequence[Fault], grown: Moved) -> list[Faul
         for nic in nics:
             total.update(grown.get(nic, {}))
         more = f"; counters: {text(total)}" if total else ""
-        given.append(Fault(each.thing, each.place, each.found + more, each.remedy))
+        given.append(dataclasses.replace(each, text=each.text + more))
     return [*given, *(each for each in faults(fabric, grown) if each.place.members[0] not in explained)]
 
 

@@ -11,12 +11,13 @@ import collections
 import dataclasses
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from .._judge.finding import Finding, text_table
 from .._judge.settled import Known, Xids, counted, of_host, outlived
 from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
 from .judge import Place
-from .model import text_table, usual
-from .reach import Fault, fault
+from .model import usual
+from .reach import fault
 
 # Key of a row, and its heading.
 COLUMNS = {
@@ -44,7 +45,7 @@ class Gpus:
     """``rows``: one per GPU, by the names of `KEYS`; ``table``: equal ones in one line."""
 
     rows: tuple[Mapping[str, str], ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -107,7 +108,7 @@ def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 # ---- what is wrong --------------------------------------------------------------------------------------------------
 
 
-def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Fault]:
+def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Finding]:
     for number, each in given.items():
         for text in each.get("problems") or ():
             found, _what, remedy = str(text).partition(". What to do: ")
@@ -151,7 +152,7 @@ def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**read, "recovery": state.get("recovery")}
 
 
-def _of_one(gpu: _Gpu) -> Iterable[Fault]:
+def _of_one(gpu: _Gpu) -> Iterable[Finding]:
     """What is wrong on any GPU."""
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
@@ -163,7 +164,7 @@ def _of_one(gpu: _Gpu) -> Iterable[Fault]:
             yield found
 
 
-def _xid_fault(xids: Xids, place: Place) -> Fault:
+def _xid_fault(xids: Xids, place: Place) -> Finding:
     named = [f"{xids.host}/{xids.bus}/{xid}/{xids.last[xid]}" for xid in sorted(xids.bad) if xids.last[xid]]
     last = max((xids.last[xid] for xid in xids.bad), default="")
     settle = (
@@ -176,7 +177,7 @@ def _xid_fault(xids: Xids, place: Place) -> Fault:
     return fault("xid", place, counts=counted(xids.bad), last=when, means=means, settle=settle)
 
 
-def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Fault]:
+def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Finding]:
     """Xids of GPUs that nvidia-smi does not show any more."""
     shown = {state.get("bus") for state in given.get("state") or ()}
     for each in xids:
@@ -184,7 +185,7 @@ def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable
             yield _xid_fault(each, Place("gpu", (host,), part=f"GPU at {each.bus}"))
 
 
-def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Fault]:
+def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Finding]:
     """What only the others of the same model tell: their links."""
     models: dict[str, list[_Gpu]] = collections.defaultdict(list)
     for gpu in gpus:

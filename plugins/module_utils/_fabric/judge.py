@@ -31,7 +31,7 @@ _SAMPLE = 5_000  # of a rail: its median is then known to 0.1 % where it scatter
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class Sample:
     """One sweep and what it showed, value by value (a `Tournament` has places without a pair: NaN).
 
     ``lowest``: the least value, where their maker knows it (NaN where one of them is); None: it is looked for.
@@ -65,7 +65,7 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True)
-class Findings:
+class Places:
     """``accused``: seen often enough; ``open``: to be measured again; ``medians``: per group of rails."""
 
     accused: tuple[Place, ...]
@@ -91,7 +91,7 @@ def group_of(sweep: Sweep, fabric: Fabric) -> Pair:
     return fabric.rail_of(one), fabric.rail_of(other)
 
 
-def judge(fabric: Fabric, seen: Sequence[Seen], drop: float = DROP, enough: int = ENOUGH) -> Findings:
+def judge(fabric: Fabric, seen: Sequence[Sample], drop: float = DROP, enough: int = ENOUGH) -> Places:
     """``enough``: bad measurements before a part is accused; 1 where each was repeated already."""
     groups = _groups(fabric, seen, drop)
     bad: list[tuple[int, int, float]] = []
@@ -105,12 +105,12 @@ def judge(fabric: Fabric, seen: Sequence[Seen], drop: float = DROP, enough: int 
             continue
         bad += [(*each.sweep[index], value / median) for index, value in enumerate(each.values) if value < limit]
     medians = {key: group.median for key, group in groups.items()}
-    return _Search(fabric, seen, bad, groups, enough).findings(
+    return _Search(fabric, seen, bad, groups, enough).places(
         medians, sum(group.tests for group in groups.values()), drop
     )
 
 
-def _groups(fabric: Fabric, seen: Sequence[Seen], drop: float) -> dict[Pair, _Group]:
+def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _Group]:
     values: dict[Pair, list[Sequence[float]]] = collections.defaultdict(list)
     for each in seen:
         values[group_of(each.sweep, fabric)].append(each.values)
@@ -139,7 +139,7 @@ class _Search:
     def __init__(
         self,
         fabric: Fabric,
-        seen: Sequence[Seen],
+        seen: Sequence[Sample],
         bad: Sequence[tuple[int, int, float]],
         groups: Mapping[Pair, _Group],
         enough: int,
@@ -157,12 +157,12 @@ class _Search:
         self.found: list[Place] = []
         self.open: list[Place] = []
 
-    def findings(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Findings:
+    def places(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Places:
         self._rails(drop)
         while self._next_place():
             pass
         self._pairs()
-        return Findings(tuple(self.found), tuple(self.open), medians, tests, len(self.all_bad))
+        return Places(tuple(self.found), tuple(self.open), medians, tests, len(self.all_bad))
 
     # ----------------------------------------------------------------------------------------------- whole rails
 
@@ -320,13 +320,13 @@ def _plays(sweep: Tournament, pair: Pair) -> bool:
     return bool((one + other - 2 * sweep.number) % last == 0)
 
 
-def wanted(fabric: Fabric, findings: Findings, repeats: int = REPEATS) -> list[Pair]:
+def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]:
     """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
     suspects: set[int] = set()
-    for place in (*findings.accused, *findings.open):
+    for place in (*places.accused, *places.open):
         suspects.update(_nics(fabric, place))
     tests: list[Pair] = []
-    for place in (*findings.accused, *findings.open):
+    for place in (*places.accused, *places.open):
         if place.kind in ("fabric", "rail", "switch"):
             continue
         if place.kind == "pair":

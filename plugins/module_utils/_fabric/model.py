@@ -97,12 +97,6 @@ def from_hosts(hosts: Sequence[Mapping[str, Any]]) -> Fabric:
     return Fabric(names, rails, ports, frozenset(absent))
 
 
-def text_table(rows: Sequence[Sequence[str]], widest: int = 1000) -> list[str]:
-    """Lines with cells below each other; ``widest``: characters up to which a column grows. The last has no width."""
-    widths = [min(widest, max(map(len, column))) for column in list(zip(*rows))[:-1]]
-    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) for row in rows]
-
-
 def usual(values: Iterable[Any]) -> tuple[Any, float]:
     """The most frequent value, None without any, and the share that has it."""
     counts = collections.Counter(values)

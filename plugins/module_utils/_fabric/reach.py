@@ -8,39 +8,23 @@ from it.
 from __future__ import annotations
 
 import collections
-import dataclasses
 from typing import Any, Callable, Collection, Mapping, Optional, Sequence
 
+from .._judge.finding import Finding
 from .._judge.sentences import Sentences
-from .judge import Place, Seen, judge
+from .judge import Place, Sample, judge
 from .model import Fabric
-from .wire import Answers
-
-
-@dataclasses.dataclass(frozen=True)
-class Fault:
-    """``thing``: what is wrong, in a word; ``found``: how it shows; ``remedy``: what to do."""
-
-    thing: str
-    place: Place
-    found: str
-    remedy: str
-
+from .wire import Replies
 
 _SENTENCES = Sentences(__file__, "faults.yml")
-
-
-def fault(code: str, place: Place, **words: Any) -> Fault:
-    """As faults.yml words it."""
-    said = _SENTENCES.say(code, **words)
-    return Fault(said.get("thing", code), place, said["found"], said["remedy"])
+fault = _SENTENCES.finding
 
 
 def remedy(code: str) -> str:
     return _SENTENCES.say(code)["remedy"]
 
 
-def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Fault]:
+def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Finding]:
     found = [
         fault("agent", Place("host", (number,))) for number, name in enumerate(fabric.hosts) if name in got.missing
     ]
@@ -49,8 +33,8 @@ def faults(fabric: Fabric, got: Answers, *, tos: int, netdevs: Mapping[int, str]
     probes = _probes(got)
     for thing, given in _properties(fabric, got, probes, tos, netdevs).items():
         # What is wrong with a NIC already shows in everything that it takes part in.
-        findings = judge(fabric, _seen(fabric, probes, given, known), enough=1)
-        for place in (*findings.accused, *findings.open):
+        places = judge(fabric, _seen(fabric, probes, given, known), enough=1)
+        for place in (*places.accused, *places.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
             nics = set(_nics(fabric, place))
@@ -68,7 +52,7 @@ def _nics(fabric: Fabric, place: Place) -> list[int]:
     return list(place.members) if place.kind in ("nic", "switch") else []
 
 
-def _looks(fabric: Fabric, got: Answers, mtu: int) -> list[Fault]:
+def _looks(fabric: Fabric, got: Replies, mtu: int) -> list[Finding]:
     """What an interface says about itself."""
     found = []
     looks = _all_looks(got)
@@ -96,7 +80,7 @@ Directed = tuple[int, int]
 Value = Callable[[Directed, Mapping[str, Any]], Optional[bool]]
 
 
-def _probes(got: Answers) -> dict[Directed, Mapping[str, Any]]:
+def _probes(got: Replies) -> dict[Directed, Mapping[str, Any]]:
     """Every probe of one host to another. One that was heard there did arrive: it is the way back that is broken."""
     found: dict[Directed, Mapping[str, Any]] = {}
     heard = {
@@ -114,7 +98,7 @@ def _probes(got: Answers) -> dict[Directed, Mapping[str, Any]]:
 
 def _properties(
     fabric: Fabric,
-    got: Answers,
+    got: Replies,
     probes: Mapping[Directed, Mapping[str, Any]],
     tos: int,
     netdevs: Mapping[int, str],
@@ -154,7 +138,7 @@ def _properties(
 
 def _seen(
     fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value, without: Collection[int]
-) -> list[Seen]:
+) -> list[Sample]:
     """What the probes say of one thing, but for those of some NICs."""
     rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
     count = fabric.rails
@@ -168,7 +152,7 @@ def _seen(
                 rails[key] = [], []
             rails[key][0].append(way)
             rails[key][1].append(1.0 if said else 0.0)
-    return [Seen(tuple(ways), values) for ways, values in rails.values()]
+    return [Sample(tuple(ways), values) for ways, values in rails.values()]
 
 
 def _described(
@@ -176,10 +160,10 @@ def _described(
     thing: str,
     place: Place,
     *,
-    got: Answers,
+    got: Replies,
     probes: Mapping[Directed, Mapping[str, Any]],
     tos: int,
-) -> Fault:
+) -> Finding:
     concerned = _concerned(fabric, place, probes)
     if thing != "answers":
         example = next((entry for entry in concerned if "small" in entry), {})
@@ -215,7 +199,7 @@ def _described(
     return fault(what, place, said=f"{len(silent)} probe(s) without an answer ({error})")
 
 
-def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]], got: Answers) -> Fault | None:
+def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]], got: Replies) -> Finding | None:
     """Another MAC than the interface's own answers for an address."""
     owners = {look.get("address", ""): nic for nic, look in _all_looks(got).items()}
     real = {nic: mac for mac, nic in owners.items()}
@@ -235,11 +219,11 @@ def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]]
     return None
 
 
-def _all_looks(got: Answers) -> dict[int, Mapping[str, Any]]:
+def _all_looks(got: Replies) -> dict[int, Mapping[str, Any]]:
     return {int(nic): look for answer in got.by_host.values() for nic, look in answer.get("look", {}).items()}
 
 
-def _told(got: Answers, way: Directed) -> tuple[str, str]:
+def _told(got: Replies, way: Directed) -> tuple[str, str]:
     """Source address that the routing table takes, and the MAC of the peer."""
     for answer in got.by_host.values():
         given = answer.get("sources", {}).get(f"{way[0]} {way[1]}")

@@ -10,19 +10,20 @@ import dataclasses
 import ipaddress
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.finding import Finding
 from .._judge.sentences import refusal
 from .._judge.settled import Known
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, from_hosts, usual
-from .reach import Fault, fault
+from .reach import fault
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
     fabric: Fabric
     netdevs: Mapping[int, str]
-    faults: tuple[Fault, ...]
+    faults: tuple[Finding, ...]
     notes: tuple[str, ...]
     simulated: bool
     gpus: Gpus
@@ -89,7 +90,7 @@ def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
         raise refusal("rails_unknown", no_plan=True, host=more[0], count=len(chosen[more[0]]), most=most)
 
 
-def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Fault]:
+def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Finding]:
     """What cannot be measured does not pass: a host that was not read, or that lacks the port of a rail."""
     for nic in sorted(fabric.absent):
         given = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
@@ -180,7 +181,7 @@ def _value(port: Mapping[str, Any], key: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fault]:
+def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
     found = []
     rails: dict[int, list[int]] = collections.defaultdict(list)
     for nic in ports:

@@ -7,10 +7,11 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
+from .._judge.finding import Finding, text_table
 from .gpus import Gpus
-from .judge import Findings, Place, Seen
-from .model import Fabric, text_table
-from .reach import Fault, remedy
+from .judge import Place, Places, Sample
+from .model import Fabric
+from .reach import remedy
 from .wire import Failure
 
 SCHEMA = 1
@@ -31,7 +32,7 @@ def place_text(fabric: Fabric, place: Place) -> str:
     return fabric.name(place.members[0]) + (f", only what it {place.direction}" if place.direction else "")
 
 
-def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failure]) -> Fault:
+def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failure]) -> Finding:
     """A measured place, in the form of every other fault."""
     nics = set(fabric.nics_of(place.members[0])) if place.kind == "host" else set(place.members)
     said = [
@@ -43,15 +44,14 @@ def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failu
     found = (
         f"{share} without a result" if place.dead else f"{share} bad, {100 * place.ratio:.0f} % of the others' {what}"
     )
-    return Fault(
-        "dead" if place.dead else "slow", place, found + (f"; {said[0]}" if said else ""), remedy(f"slow_{place.kind}")
-    )
+    text = found + (f"; {said[0]}" if said else "")
+    return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
 
 
 def document(
     fabric: Fabric,
-    faults: Sequence[Fault],
-    findings: Mapping[str, Findings],
+    faults: Sequence[Finding],
+    places: Mapping[str, Places],
     *,
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
@@ -77,7 +77,7 @@ def document(
                 "kind": fault.place.kind,
                 "place": place_text(fabric, fault.place),
                 "hosts": sorted(_hosts(fabric, fault.place)),
-                "found": fault.found,
+                "found": fault.text,
                 "remedy": fault.remedy,
             }
             for fault in faults
@@ -92,7 +92,7 @@ def document(
                 },
                 "seen_once": [place_text(fabric, place) for place in each.open],
             }
-            for name, each in findings.items()
+            for name, each in places.items()
         },
         "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
         "gpus": [dict(row) for row in gpus.rows],
@@ -110,16 +110,16 @@ def _hosts(fabric: Fabric, place: Place) -> set[str]:
     return set()
 
 
-def table(fabric: Fabric, faults: Sequence[Fault], simulated: bool) -> list[str]:
+def table(fabric: Fabric, faults: Sequence[Finding], simulated: bool) -> list[str]:
     lines = ["SIMULATED: a device or a program of this check is no real one."] if simulated else []
     if not faults:
         return [*lines, f"{len(fabric.hosts)} host(s), {fabric.rails} rail(s): nothing found."]
     rows = [("thing", "place", "found", "what to do")]
-    rows += [(fault.thing, place_text(fabric, fault.place), fault.found, fault.remedy) for fault in faults]
+    rows += [(fault.thing, place_text(fabric, fault.place), fault.text, fault.remedy) for fault in faults]
     return [*lines, *text_table(rows, 60)]
 
 
-def heat_map(fabric: Fabric, seen: Sequence[Seen], unit: str, simulated: bool) -> str:
+def heat_map(fabric: Fabric, seen: Sequence[Sample], unit: str, simulated: bool) -> str:
     """Hosts against hosts, the median over rails and repeats; grey where nothing was measured."""
     step = -(-len(fabric.hosts) // MOST_CELLS)
     cells: dict[tuple[int, int], list[float]] = {}

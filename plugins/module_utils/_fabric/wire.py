@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from .._judge.sentences import refusal
 from .._layer import ParseError
 from .._results.readers import perftest
-from .judge import Seen
+from .judge import Sample
 from .model import Fabric
 from .schedule import Round, Sweep, Tournament
 
@@ -89,14 +89,14 @@ def _sweep(sweep: Sweep) -> list[Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class Replies:
     """What the hosts sent: host number to its answer; ``missing``: names of those that sent none."""
 
     by_host: Mapping[int, Mapping[str, Any]]
     missing: tuple[str, ...]
 
 
-def answers(fabric: Fabric, lines: Iterable[str]) -> Answers:
+def answers(fabric: Fabric, lines: Iterable[str]) -> Replies:
     """A host's lines put together again; one whose last line is not there is missing."""
     found: dict[int, dict[str, Any]] = {}
     for line in lines:
@@ -116,7 +116,7 @@ def answers(fabric: Fabric, lines: Iterable[str]) -> Answers:
             raise ParseError("a line of the fabric check is not whole", host=fabric.hosts[0], raw=line) from error
     found = {host: whole for host, whole in found.items() if whole.get("end")}
     missing = tuple(name for number, name in enumerate(fabric.hosts) if number not in found)
-    return Answers(found, missing)
+    return Replies(found, missing)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,12 +132,12 @@ class Failure:
 class Measured:
     """Per program its sweeps with their values; ``failures``: those that ended without one."""
 
-    seen: list[list[Seen]]
+    seen: list[list[Sample]]
     failures: list[Failure]
     simulated: bool = False
 
 
-def measured(rounds: Sequence[Round], programs: int, got: Answers) -> Measured:
+def measured(rounds: Sequence[Round], programs: int, got: Replies) -> Measured:
     """Values in the order of the plan. What a host that is missing should have measured is NaN: unknown."""
     result = Measured([[] for _program in range(programs)], [])
     values: dict[tuple[int, int, int, int], float] = {}
@@ -163,7 +163,7 @@ def measured(rounds: Sequence[Round], programs: int, got: Answers) -> Measured:
         for step in range(programs):
             for sweep in each.sweeps:
                 row = [values.get((turn, step, *pair), NOT_MEASURED) for pair in sweep]
-                result.seen[step].append(Seen(sweep, row))
+                result.seen[step].append(Sample(sweep, row))
     return result
 
 

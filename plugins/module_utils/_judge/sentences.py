@@ -11,6 +11,7 @@ from typing import Any, Mapping
 
 from .._layer import RefusedError
 from . import yaml_files
+from .finding import PROBLEM, Finding
 
 
 class Sentences:
@@ -27,6 +28,11 @@ class Sentences:
     def say(self, code: str, /, **words: Any) -> dict[str, str]:
         """The fields of a code with their words."""
         return {field: text.format(**words) for field, text in self.table[code].items()}
+
+    def finding(self, code: str, place: Any, level: str = "", **words: Any) -> Finding:
+        """``level``: another than the table says; without a thing the code is it."""
+        said = {"thing": code, "remedy": "", "level": PROBLEM, **self.say(code, **{"place": place, **words})}
+        return Finding(place, said["thing"], said["text"], said["remedy"], level or said["level"], code)
 
 
 _REFUSALS = Sentences(__file__, "refusals.yml")

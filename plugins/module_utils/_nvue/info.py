@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
+from .._judge.finding import PROBLEM
 from .._switch import judge
 from .._switch.request import PRIORITY, Wanted, is_lossless, satisfied
 from . import plan as planning
@@ -56,7 +57,7 @@ def _result(
         "unsaved_changes": list(state.unsaved),
         "staged_changes": dict(staged),
         "problems": found,
-        "warnings": [each.sentence() for each in watchdogs if each.right is False],
+        "warnings": [each.sentence() for each in watchdogs if each.level == PROBLEM],
         "healthy": not found,
     }
 

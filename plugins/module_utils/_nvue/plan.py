@@ -9,6 +9,7 @@ import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
+from .._judge.finding import PROBLEM
 from .._layer import Operation, RefusedError
 from .._switch import guards, judge
 from .._switch import request as asking
@@ -355,7 +356,7 @@ def unhealthy(state: State, wanted: Wanted) -> list[str]:
     if judge.trusts_dscp(roce.trust):
         rows = [judge.dscp("", roce.dscp.get(need.dscp), need)]
         rows.append(judge.cnp("", roce.dscp.get(judge.CNP_DSCP), sorted(roce.pfc_priorities), need))
-        problems += [each.sentence() for each in rows if each.right is False]
+        problems += [each.sentence() for each in rows if each.level == PROBLEM]
     if asking.is_lossless(roce.mode):
         if wanted.priority not in roce.pfc_priorities:
             problems.append(f"PFC is on for the priorities {sorted(roce.pfc_priorities)}, not for {wanted.priority}")

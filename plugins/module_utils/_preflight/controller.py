@@ -6,7 +6,8 @@ import dataclasses
 import re
 from typing import Iterator, Mapping, Sequence
 
-from .finding import Finding, found, problem, warning
+from .._judge.finding import WARNING, Finding
+from .findings import found
 
 PLACE = "controller"
 
@@ -84,10 +85,11 @@ def _unfit(version: str | None, least: str, below: str) -> str:
 
 def _library(library: Library, seen: Controller) -> Iterator[Finding]:
     text = _unfit(seen.libraries.get(library.import_name), library.least, library.below)
+    remedy = _pip(seen, library.requirement)
     if text and library.optional:
-        yield warning(PLACE, library.project, f"{text}: {library.optional}", _pip(seen, library.requirement))
+        yield Finding(PLACE, library.project, f"{text}: {library.optional}", remedy, WARNING)
     elif text:
-        yield problem(PLACE, library.project, text, _pip(seen, library.requirement))
+        yield Finding(PLACE, library.project, text, remedy)
 
 
 def _collection(name: str, least: str, below: str, seen: Controller) -> Iterator[Finding]:

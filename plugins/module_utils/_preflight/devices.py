@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, Iterator, Mapping
 
-from .finding import NOTE, PROBLEM, WARNING, Finding, found, problem
+from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
+from .findings import found
 
 # Certificates, logs and the lease of a window need clocks that agree; a second or two is the reading itself.
 CLOCK_SKEW_S = 30.0
@@ -26,7 +27,7 @@ def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Findi
     if library:  # the controller's own finding names it once for all devices
         return
     text = text.removeprefix(f"{place}: ")
-    yield problem(place, thing, text, remedy or "look at the message")
+    yield Finding(place, thing, text, remedy or "look at the message")
 
 
 def switch(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ import ipaddress
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.finding import Finding
 from . import relations
-from .finding import Finding, found
+from .findings import found
 from .values import truth, words
 from .variables import few
 

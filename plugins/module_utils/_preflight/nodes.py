@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
+from .._judge.finding import PROBLEM, WARNING, Finding
 from .._nic import gpu_state
 from .._site import support, systems
 from .controller import older
 from .devices import clock, failed
-from .finding import PROBLEM, WARNING, Finding, found, problem, warning
+from .findings import found
 
 LEAST_PYTHON = "3.8"
 # What modules of an ansible-core say that the Python of the node is too old for.
@@ -47,7 +48,7 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     if reading.get("failed"):
         for finding in failed(place, "node", reading):
             known = next((row for row in _NODE_SAYS if row[0].search(finding.text)), None)
-            yield finding if known is None else problem(place, known[1], finding.text, known[2])
+            yield finding if known is None else Finding(place, known[1], finding.text, known[2])
         return
     if older(str(reading.get("python") or "0"), LEAST_PYTHON):
         yield found("node_python_old", place, version=reading.get("python"), least=LEAST_PYTHON)
@@ -79,13 +80,9 @@ def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -
     unlisted = bool(wanted.get("unlisted"))
     given = reading.get("system") or {}
     for reason in systems.problems(given, parts, unlisted=unlisted):
-        text, remedy = _parted(reason, f"take a system of {systems.PAGE}, or leave out what is refused")
-        yield problem(place, "operating system", text, remedy)
-
-
-def _parted(sentence: str, remedy: str) -> tuple[str, str]:
-    text, said, given = sentence.partition(" What to do: ")
-    return text, given if said else remedy
+        text, _said, remedy = reason.partition(" What to do: ")
+        remedy = remedy or f"take a system of {systems.PAGE}, or leave out what is refused"
+        yield Finding(place, "operating system", text, remedy)
 
 
 def _devices(reading: Mapping[str, Any]) -> int:
@@ -102,14 +99,14 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         return
     if wanted.get("esx"):
         yield from _support(place, gpu)
-    judged = warning if wanted.get("look") is False else problem
+    judged = WARNING if wanted.get("look") is False else PROBLEM
     given = gpu_state.driver_problems(place, gpu)
     staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (given, [])
     for text in staying:
         yield from _told(judged, place, _driver_or_fabric(text), [text])
     for text in later:
         waits = f"{text} Or it waits for the MMIO space, which the window sets."
-        yield from _told(warning, place, _driver_or_fabric(text), [waits])
+        yield from _told(WARNING, place, _driver_or_fabric(text), [waits])
     slots = int(wanted.get("slots") or 0)
     idle = bool(wishes.get("idle_allowed"))
     yield from _told(
@@ -140,10 +137,10 @@ def _driver_or_fabric(sentence: str) -> str:
     return "Fabric Manager" if gpu_state.of_fabric_manager(sentence) else "NVIDIA driver"
 
 
-def _told(level: Callable[..., Finding], place: str, thing: str, sentences: Iterable[str]) -> Iterator[Finding]:
+def _told(level: str, place: str, thing: str, sentences: Iterable[str]) -> Iterator[Finding]:
     for sentence in sentences:
-        text, remedy = _parted(sentence.removeprefix(f"{place}: "), "nvidia-smi -L on the node")
-        yield level(place, thing, text, remedy)
+        text, _said, remedy = sentence.removeprefix(f"{place}: ").partition(" What to do: ")
+        yield Finding(place, thing, text, remedy or "nvidia-smi -L on the node", level)
 
 
 def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:

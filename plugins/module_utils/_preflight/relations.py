@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.finding import Finding
 from .._layer import RefusedError
 from .._nvue import plan as nvue
 from .._onyx import plan as onyx
 from .._switch import request as asking
-from .finding import Finding, problem
 from .values import shown, table, truth, words
 from .variables import few
 
@@ -71,7 +71,7 @@ def judge(
         for found in own:
             where.setdefault(found, []).append(host)
     for (variable, text, remedy), hosts in where.items():
-        yield problem(few(hosts), variable, text, remedy)
+        yield Finding(few(hosts), variable, text, remedy)
 
 
 Wrong = Iterator["tuple[str, str, str]"]

@@ -7,8 +7,9 @@ import difflib
 import itertools
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
+from .._judge.finding import Finding
 from .._results.readers.reading import names as listed
-from .finding import Finding, found
+from .findings import found
 
 GROUPS: Mapping[str, str] = {
     "switches": "the switches of the RoCE network",

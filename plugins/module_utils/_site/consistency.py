@@ -14,22 +14,25 @@ layer does not tell is a row with the verdict ``unknown``; it is neither right n
 from __future__ import annotations
 
 import collections
-import dataclasses
 from typing import Any, Mapping, Sequence
 
+from .._judge.finding import OK, PROBLEM, UNKNOWN, Finding, text_table
 from .path_container import container_rows, or_none
-from .path_intent import CONTAINER, MISMATCH, NIC, OK, SWITCH, UNKNOWN, Intent, Row, row
+from .path_intent import CONTAINER, NIC, SWITCH, Intent, row
 from .path_nic import alike, left_out, nic_rows, rail_of, rail_rows, roce_ports
 from .path_switch import switch_rows
 
 # ---- the table ------------------------------------------------------------------------------------------------------
 
+COLUMNS = ("item", "layer", "where", "expected", "found", "verdict", "remedy")
+VERDICTS = {PROBLEM: "mismatch"}
+MARKS = {OK: "", PROBLEM: "!", UNKNOWN: "?"}  # at the beginning of a line of the table
 ITEMS = ("MTU", "DSCP", "traffic class", "priority", "GID", "link")
 
 
 def rows(
     switches: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], intent: Intent
-) -> list[Row]:
+) -> list[Finding]:
     """Every comparison. ``nodes``: host -> ``nic`` (result of rdma_info) and ``container``.
 
     A container has ``name``, ``env``, ``network_mode``, ``infiniband``, ``mtus`` (or ``mtu``) and ``nccl_version``, as
@@ -40,7 +43,7 @@ def rows(
     most = max(
         [intent.mtu, *(port["netdev_mtu"] for each in ports.values() for port in each if port.get("netdev_mtu"))]
     )
-    table: list[Row] = []
+    table: list[Finding] = []
     if not switches:
         table += [row(item, SWITCH, "no switch was read", "a value", None, None, "read the switch") for item in ITEMS]
     for name, switch in switches.items():
@@ -63,7 +66,7 @@ def rows(
     table += _same_address(ports)
     table += alike(ports, intent)
     table += rail_rows({host: each for host, each in ports.items() if each}, intent)
-    return sorted(table, key=lambda line: ITEMS.index(line.item))
+    return sorted(table, key=lambda line: ITEMS.index(line.code))
 
 
 def _mtus(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> dict[str, int]:
@@ -79,7 +82,7 @@ def _mtus(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> d
     }
 
 
-def _same_address(ports: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Row]:
+def _same_address(ports: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Finding]:
     """Two hosts with one RoCE address: each is right on its own, and together they cannot talk."""
     owners: dict[str, list[str]] = {}
     for host, each in ports.items():
@@ -97,16 +100,17 @@ def report(
     switches: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], intent: Intent
 ) -> dict[str, Any]:
     """The table as data and as text. ``consistent``: no mismatch; ``complete``: nothing is unknown either."""
-    table = rows(switches, nodes, intent)
-    mismatches = [line for line in table if line.verdict == MISMATCH]
-    unknown = [line for line in table if line.verdict == UNKNOWN]
+    given = rows(switches, nodes, intent)
+    said = {level: [_sentence(line) for line in given if line.level == level] for level in (PROBLEM, UNKNOWN)}
     return {
-        "consistent": not mismatches,
-        "complete": not unknown,
-        "mismatches": [sentence(line) for line in mismatches],
-        "unknown": [sentence(line) for line in unknown],
-        "rows": [dataclasses.asdict(line) for line in table],
-        "table": text_table(table),
+        "consistent": not said[PROBLEM],
+        "complete": not said[UNKNOWN],
+        "mismatches": said[PROBLEM],
+        "unknown": said[UNKNOWN],
+        "rows": [
+            dict(zip(COLUMNS, (*_cells(line), VERDICTS.get(line.level, line.level), line.remedy))) for line in given
+        ],
+        "table": text_table([("", *COLUMNS[:5]), *((MARKS[line.level], *_cells(line)) for line in given)]),
         "left_out": [
             text
             for host, node in nodes.items()
@@ -116,14 +120,9 @@ def report(
     }
 
 
-def sentence(line: Row) -> str:
-    return f"{line.item}: {line.where}: {line.found}, expected {line.expected}. What to do: {line.remedy}."
+def _sentence(line: Finding) -> str:
+    return f"{line.code}: {line.place}: {line.found}, expected {line.expected}. What to do: {line.remedy}."
 
 
-def text_table(table: Sequence[Row]) -> list[str]:
-    """Lines with aligned columns; whatever is not ok is marked at the beginning of its line."""
-    cells = [("", "item", "layer", "where", "expected", "found")]
-    marks = {OK: "", MISMATCH: "!", UNKNOWN: "?"}
-    cells += [(marks[line.verdict], line.item, line.layer, line.where, line.expected, line.found) for line in table]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
+def _cells(line: Finding) -> tuple[str, ...]:
+    return line.code, line.thing, line.place, line.expected, str(line.found)

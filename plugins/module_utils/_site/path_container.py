@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
-from .path_intent import CONTAINER, Intent, Row, refused, row
+from .._judge.finding import Finding
+from .path_intent import CONTAINER, Intent, refused, row
 from .path_nic import gid_of, rail_of
 
 # First NCCL that finds the RoCE v2 GID by itself.
@@ -45,7 +46,7 @@ def or_none(value: Any) -> Any:
 
 def container_rows(
     host: str, container: Mapping[str, Any], ports: Sequence[Mapping[str, Any]], mtus: Mapping[str, int], intent: Intent
-) -> Iterator[Row]:
+) -> Iterator[Finding]:
     env: Mapping[str, Any] = container.get("env") or {}
     name = f"{host} {container.get('name') or 'container'}"
     network = container.get("network_mode")
@@ -85,7 +86,7 @@ def _container_mtu(
     ports: Sequence[Mapping[str, Any]],
     mtus: Mapping[str, int],
     intent: Intent,
-) -> Iterator[Row]:
+) -> Iterator[Finding]:
     """``mtus`` of the container: interface to what it sees there; ``mtu``: that of the first one alone."""
     each = or_none(container.get("mtus"))
     seen = dict(each) if isinstance(each, Mapping) else {}
@@ -100,7 +101,7 @@ def _container_mtu(
             yield row("MTU", CONTAINER, where, wanted, value, int(value) == wanted, "start the container again")
 
 
-def _container_link(name: str, env: Mapping[str, Any], intent: Intent) -> Iterator[Row]:
+def _container_link(name: str, env: Mapping[str, Any], intent: Intent) -> Iterator[Finding]:
     """Variables that take the job off the RDMA ports, or slow it down there."""
     disabled = str(env.get("NCCL_IB_DISABLE", "")).strip()
     on = disabled.lower() not in ("1", "true")
@@ -127,7 +128,7 @@ def _container_link(name: str, env: Mapping[str, Any], intent: Intent) -> Iterat
 
 def _container_gid(
     name: str, container: Mapping[str, Any], ports: Sequence[Mapping[str, Any]], env: Mapping[str, Any], intent: Intent
-) -> Iterator[Row]:
+) -> Iterator[Finding]:
     visible = container.get("infiniband")
     yield row("GID", CONTAINER, f"{name} /dev/infiniband", "passed in",
               None if visible is None else "passed in" if visible else "not passed in",

@@ -6,10 +6,10 @@ import dataclasses
 import ipaddress
 from typing import Any, Sequence
 
+from .._judge.finding import OK, Finding, compared
 from .._layer import RefusedError
 from .rails import Network, networks
 
-OK, MISMATCH, UNKNOWN = "ok", "mismatch", "unknown"
 SWITCH, NIC, CONTAINER = "switch", "nic", "container"
 
 # Headers that RoCE v2 puts before the payload, as the kernel reserves them (iboe_get_mtu).
@@ -59,25 +59,16 @@ def refused(what: str, thing: str, value: Any, remedy: str) -> RefusedError:
     return RefusedError(what, host="consistency", thing=thing, value=value, remedy=remedy)
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One comparison. ``where``: host and thing; ``remedy`` empty when the verdict is ok."""
-
-    item: str
-    layer: str
-    where: str
-    expected: str
-    found: str
-    verdict: str
-    remedy: str = ""
-
-
 def row(  # noqa: PLR0917 (the columns of the table, in their order)
     item: str, layer: str, where: str, expected: Any, found: Any, right: bool | None, remedy: str
-) -> Row:
-    verdict = UNKNOWN if right is None else OK if right else MISMATCH
-    shown = "not known" if found is None else str(found)
-    return Row(item, layer, where, str(expected), shown, verdict, "" if right else remedy)
+) -> Finding:
+    return in_table(compared(item, where, layer, found, str(expected), right, remedy))
+
+
+def in_table(finding: Finding) -> Finding:
+    """A row: its code is the item, its thing the layer, its place host and thing; what is right needs no remedy."""
+    found = "not known" if finding.found is None else finding.found
+    return dataclasses.replace(finding, found=found, remedy="" if finding.level == OK else finding.remedy)
 
 
 def rdma_mtu(interface_mtu: int) -> int:

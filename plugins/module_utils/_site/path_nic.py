@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 from typing import Any, Iterator, Mapping, Sequence
 
-from .path_intent import NIC, Intent, Row, rdma_mtu, row
+from .._judge.finding import Finding
+from .path_intent import NIC, Intent, rdma_mtu, row
 from .rails import natural
 
 
@@ -49,7 +50,7 @@ def gid_of(port: Mapping[str, Any], intent: Intent) -> tuple[int | None, str | N
     return index, address
 
 
-def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> Iterator[Row]:
+def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> Iterator[Finding]:
     where = place(host, port)
     own = port.get("netdev_mtu")
     yield row("MTU", NIC, where, mtu or "the same everywhere", own, None if own is None else own == mtu,
@@ -95,7 +96,7 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
     yield from _link(where, port)
 
 
-def _classes(where: str, qos: Mapping[str, Any], intent: Intent) -> Iterator[Row]:
+def _classes(where: str, qos: Mapping[str, Any], intent: Intent) -> Iterator[Finding]:
     """Lossless and other packets in one traffic class of the NIC wait for each other: PFC then stops both."""
     table = qos.get("prio_tc") or {}
     own = table.get(str(intent.priority))
@@ -108,7 +109,7 @@ def _classes(where: str, qos: Mapping[str, Any], intent: Intent) -> Iterator[Row
                   "mlnx_qos --prio_tc, or dcb ets set prio-tc, with a traffic class for it alone")  # fmt: skip
 
 
-def _link(where: str, port: Mapping[str, Any]) -> Iterator[Row]:
+def _link(where: str, port: Mapping[str, Any]) -> Iterator[Finding]:
     state = port.get("state")
     yield row("link", NIC, where, "ACTIVE", state, None if state is None else state == "ACTIVE",
               "look at the cable and the switch port: NCCL takes no port that is not ACTIVE")  # fmt: skip
@@ -120,7 +121,7 @@ def _link(where: str, port: Mapping[str, Any]) -> Iterator[Row]:
                       now >= most, "see lspci -vv (LnkSta) on the ESXi host: slot, riser or BIOS setting")  # fmt: skip
 
 
-def alike(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> Iterator[Row]:
+def alike(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> Iterator[Finding]:
     """What has to be the same on a whole rail (rate), and for all cards of one kind (firmware)."""
     yield from _same(
         "rate",
@@ -138,7 +139,7 @@ def alike(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> I
     )
 
 
-def _same(thing: str, members: Sequence[tuple[str, str, Any]], remedy: str) -> Iterator[Row]:
+def _same(thing: str, members: Sequence[tuple[str, str, Any]], remedy: str) -> Iterator[Finding]:
     """``members``: where, group, value. What most of a group have is right."""
     known = [member for member in members if member[2]]
     for group in dict.fromkeys(group for _where, group, _value in known):
@@ -153,7 +154,7 @@ def rail_of(port: Mapping[str, Any], intent: Intent) -> str:
     return intent.rail(str(gid_of(port, intent)[1] or "0.0.0.0"))
 
 
-def rail_rows(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> Iterator[Row]:
+def rail_rows(ports: Mapping[str, Sequence[Mapping[str, Any]]], intent: Intent) -> Iterator[Finding]:
     """Each host is on each rail, with one port, and the rails are in the same order everywhere."""
     order: dict[str, list[str]] = {}
     for host, each in ports.items():

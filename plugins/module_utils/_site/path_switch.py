@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from .._judge.finding import OK, Finding
 from .._switch import judge
-from .._switch.judge import Finding, Need
-from .path_intent import SWITCH, Intent, Row, row
+from .._switch.judge import Need
+from .path_intent import SWITCH, Intent, in_table, row
 
 Ports = Mapping[str, Mapping[str, Any]]
 # Code of a finding -> its item in the table, and what follows the port there.
@@ -25,7 +27,7 @@ _ITEMS = {
 }
 
 
-def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Intent) -> Iterator[Row]:
+def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Intent) -> Iterator[Finding]:
     roce = switch.get("roce") or {}
     ports: Ports = switch.get("ports") or {}
     need = Need(intent.priority, intent.dscp, largest or None, (switch.get("wanted") or {}).get("port_mode"))
@@ -65,13 +67,13 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
     yield from _switch_design(name, switch, ports, need, intent)
 
 
-def _row(name: str, finding: Finding) -> Row:
+def _row(name: str, finding: Finding) -> Finding:
     item, behind = _ITEMS[finding.code]
     where = f"{name} {finding.place}{behind}" if finding.place else f"{name}{behind}"
-    return row(item, SWITCH, where, finding.expected, finding.found, finding.right, finding.remedy)
+    return in_table(dataclasses.replace(finding, code=item, thing=SWITCH, place=where))
 
 
-def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Need) -> Iterator[Row]:
+def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Need) -> Iterator[Finding]:
     lossless = roce.get("pfc_priorities")
     enabled = str(roce.get("pfc") or "").lower()
     found = None if lossless is None else f"PFC {enabled or 'on'} {list(lossless)}"
@@ -81,7 +83,7 @@ def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Nee
         f"{name} PFC",
         f"PFC enabled [{need.priority}]",
         found,
-        None if lossless is None else judge.pfc("", lossless, need).right and enabled in ("", "enabled", "on"),
+        None if lossless is None else judge.pfc("", lossless, need).level == OK and enabled in ("", "enabled", "on"),
         f"enable PFC on priority {need.priority} alone (RoCE mode lossless)",
     )
     for port, facts in ports.items():
@@ -91,7 +93,7 @@ def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Nee
             yield _row(name, judge.pfc_oper(port, facts["pfc_oper"]))
 
 
-def _switch_design(name: str, switch: Mapping[str, Any], ports: Ports, need: Need, intent: Intent) -> Iterator[Row]:
+def _switch_design(name: str, switch: Mapping[str, Any], ports: Ports, need: Need, intent: Intent) -> Iterator[Finding]:
     """The addresses of a rail are one network, so its layer 2 ports have to be in one VLAN: at most one VLAN per rail.
 
     A VLAN with a single port is no rail, where another VLAN has more. A routed port needs an address in the network of
@@ -112,7 +114,7 @@ def _switch_design(name: str, switch: Mapping[str, Any], ports: Ports, need: Nee
             yield _row(name, judge.vlan(port, facts, wanted))
 
 
-def _address(name: str, port: str, addresses: Sequence[str] | None, intent: Intent) -> Row:
+def _address(name: str, port: str, addresses: Sequence[str] | None, intent: Intent) -> Finding:
     expected = f"an address in {intent.networks_text()}" if intent.networks else "an address of the rail"
     found = None if addresses is None else ", ".join(addresses) or "none"
     inside = [text for text in addresses or () if intent.holds(text.partition("/")[0])]

@@ -1,7 +1,7 @@
 """Judge what a switch reports against what RoCE needs of it. Pure.
 
 The stage switch and the consistency check ask the same functions. Facts of a port have the shape that
-roles/switch/README.md asks of a driver. A fact that was not read is neither right nor wrong (``right`` None).
+roles/switch/README.md asks of a driver. A fact that was not read is neither right nor wrong (UNKNOWN).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 from typing import Any, Iterator, Mapping, Sequence
+
+from .._judge.finding import Finding, compared
 
 PORT_MODES = ("access", "trunk", "routed")
 # The default maps of switches and cards are DSCP / 8; RoCE is marked with 26 in the class of 24 to 31 (NVIDIA's RoCE
@@ -34,25 +36,8 @@ class Need:
     vlan: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One comparison. ``place``: a port, "" for the whole switch; ``right`` None: not known."""
-
-    code: str
-    place: str
-    thing: str
-    found: str | None
-    expected: str
-    right: bool | None
-    remedy: str
-
-    def sentence(self) -> str:
-        place = f"{self.place}: " if self.place else ""
-        return f"{place}{self.thing} is {self.found or 'unknown'}, expected {self.expected}"
-
-    def as_result(self) -> dict[str, str]:
-        keys = ("code", "place", "thing", "expected", "remedy")
-        return {**{key: getattr(self, key) for key in keys}, "found": self.found or "unknown"}
+def as_result(finding: Finding) -> dict[str, str]:
+    return {**finding.fields("code", "place", "thing", "expected", "remedy"), "found": finding.found or "unknown"}
 
 
 def dscp_of(priority: int) -> int:
@@ -70,12 +55,12 @@ def mtu(place: str, found: int | None, least: int | None) -> Finding:
     expected = f">= {least}" if least else "that of the NICs"
     right = None if found is None or not least else found >= least
     remedy = f"set mtu {max(9216, least or 0)} on the port, or what its system takes at most"
-    return Finding("mtu", place, "MTU", _text(found), expected, right, remedy)
+    return compared("mtu", place, "MTU", found, expected, right, remedy)
 
 
 def trust(place: str, found: Any) -> Finding:
     right = trusts_dscp(found) if found else None
-    return Finding("trust", place, "trust", _text(found or None), "L3 (dscp)", right, "trust DSCP on the port")
+    return compared("trust", place, "trust", found or None, "L3 (dscp)", right, "trust DSCP on the port")
 
 
 def dscp(place: str, mapped: int | None, need: Need, mark: int | None = None) -> Finding:
@@ -84,7 +69,7 @@ def dscp(place: str, mapped: int | None, need: Need, mark: int | None = None) ->
     found = None if mapped is None else f"priority {mapped}"
     right = None if mapped is None else mapped == need.priority
     remedy = f"map DSCP {mark} to priority {need.priority}"
-    return Finding("dscp", place, f"DSCP {mark}", found, f"priority {need.priority}", right, remedy)
+    return compared("dscp", place, f"DSCP {mark}", found, f"priority {need.priority}", right, remedy)
 
 
 def cnp(place: str, mapped: int | None, lossless: Sequence[int] | None, need: Need) -> Finding:
@@ -94,20 +79,20 @@ def cnp(place: str, mapped: int | None, lossless: Sequence[int] | None, need: Ne
     right = None if mapped is None else mapped not in paused
     expected = "a priority without PFC, apart from that of the data"
     remedy = f"map DSCP {CNP_DSCP} to another priority, such as 6 with a strict queue"
-    return Finding("cnp", place, f"CNP (DSCP {CNP_DSCP})", found, expected, right, remedy)
+    return compared("cnp", place, f"CNP (DSCP {CNP_DSCP})", found, expected, right, remedy)
 
 
 def pfc(place: str, lossless: Sequence[int] | None, need: Need) -> Finding:
     right = None if lossless is None else list(lossless) == [need.priority]
     found = None if lossless is None else f"PFC {list(lossless)}"
     remedy = f"enable PFC on priority {need.priority} alone"
-    return Finding("pfc", place, "PFC", found, f"PFC [{need.priority}]", right, remedy)
+    return compared("pfc", place, "PFC", found, f"PFC [{need.priority}]", right, remedy)
 
 
 def pfc_oper(place: str, found: Any) -> Finding:
     right = str(found).lower() in ("enabled", "on") if found else None
     remedy = "look at the switch's PFC status of the port, and at DCBX"
-    return Finding("pfc_oper", place, "PFC in operation", _text(found or None), "enabled", right, remedy)
+    return compared("pfc_oper", place, "PFC in operation", found or None, "enabled", right, remedy)
 
 
 def ecn(place: str, marking: Any, need: Need) -> Finding:
@@ -115,13 +100,13 @@ def ecn(place: str, marking: Any, need: Need) -> Finding:
     right = None if marking is None else bool(marking)
     found = None if marking is None else marking or "off"
     thing = f"congestion marking of priority {need.priority}"
-    return Finding("ecn", place, thing, found, "ECN", right, "turn ECN on for that queue")
+    return compared("ecn", place, thing, found, "ECN", right, "turn ECN on for that queue")
 
 
 def watchdog(place: str, found: Any) -> Finding:
     right = str(found).lower() == "enabled" if found else None
     remedy = "enable the PFC watchdog, so that one stuck receiver does not pause the whole fabric"
-    return Finding("pfc_watchdog", place, "PFC watchdog", _text(found or None), "enabled", right, remedy)
+    return compared("pfc_watchdog", place, "PFC watchdog", found or None, "enabled", right, remedy)
 
 
 def design(place: str, port: Mapping[str, Any], need: Need) -> Iterator[Finding]:
@@ -130,14 +115,14 @@ def design(place: str, port: Mapping[str, Any], need: Need) -> Iterator[Finding]
     if need.port_mode is not None:
         remedy = f"make it a {need.port_mode} port, or correct switch_port_mode"
         right = None if mode is None else mode == need.port_mode
-        yield Finding("port_mode", place, "port mode", _text(mode), need.port_mode, right, remedy)
+        yield compared("port_mode", place, "port mode", mode, need.port_mode, right, remedy)
         if not right:
             return
     if mode == "routed":
         found = ", ".join(port.get("addresses") or ()) or None
         right = None if port.get("addresses") is None else bool(found)
         remedy = "give the port an address of its rail's network"
-        yield Finding("address", place, "address", found or "none", "an address of the rail", right, remedy)
+        yield compared("address", place, "address", found or "none", "an address of the rail", right, remedy)
     elif need.vlan is not None:
         yield vlan(place, port, [need.vlan])
 
@@ -150,11 +135,11 @@ def vlan(place: str, port: Mapping[str, Any], wanted: Sequence[int]) -> Finding:
         right = any(carries(port, number) for number in wanted) if known and wanted else None
         carried = str(port.get("allowed_vlans") or "none")
         found = f"VLANs {carried}, untagged {port.get('native_vlan') or 'none'}" if known else None
-        return Finding("vlan", place, "VLAN", found, expected, right, "let the trunk carry that VLAN")
+        return compared("vlan", place, "VLAN", found, expected, right, "let the trunk carry that VLAN")
     access = port.get("access_vlan")
     right = None if access is None else access in wanted
     found = None if access is None else f"VLAN {access}"
-    return Finding("vlan", place, "VLAN", found, expected, right, "make it an access port of that VLAN")
+    return compared("vlan", place, "VLAN", found, expected, right, "make it an access port of that VLAN")
 
 
 def carries(port: Mapping[str, Any], number: int) -> bool:
@@ -178,7 +163,3 @@ def networks(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str,
                 continue
             if not interface.is_link_local:
                 yield name, text, interface.network
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

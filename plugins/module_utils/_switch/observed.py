@@ -7,10 +7,11 @@ import re
 import types
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
+from .._judge.finding import OK, PROBLEM, Finding, compared
 from .._layer import ParseError
 from . import judge
 from .guards import Neighbor, refuse_missing
-from .judge import Finding, Need
+from .judge import Need
 from .request import PRIORITY
 
 T = TypeVar("T")
@@ -145,7 +146,7 @@ def facts(seen: Observed, names: Sequence[str], expected: Expected) -> dict[str,
         "ports": shown,
         "saved": seen.saved,
         "unreadable": [{"what": what, "reason": why} for what, why in seen.unreadable],
-        "findings": [each.as_result() for each in findings],
+        "findings": [judge.as_result(each) for each in findings],
         "problems": problems,
         "warnings": [each.sentence() for each in findings if each.code in _WARNINGS],
         "healthy": not problems,
@@ -235,13 +236,13 @@ def _findings(
     mode = _mode([port for port in ports.values() if port.up] or list(ports.values()), expected.priority)
     if expected.mode is not None and mode != expected.mode:
         remedy = "configure PFC, ECN and the map of DSCPs, or correct the expected mode"
-        yield Finding("mode", "", "RoCE mode", mode, expected.mode, False, remedy)
+        yield compared("mode", "", "RoCE mode", mode, expected.mode, False, remedy)
     judged = mode if expected.mode is None else expected.mode
     for name, port in shown.items():
         asked = [judge.mtu(name, port["mtu"], need.mtu)] if need.mtu else []
-        yield from (each for each in (*asked, *judge.design(name, port, need)) if not each.right)
+        yield from (each for each in (*asked, *judge.design(name, port, need)) if each.level != OK)
         if port["oper"] == "up" and judged in ("lossless", "lossy") and port["pfc_priorities"] is not None:
-            yield from (each for each in _of_queues(name, port, need, judged == "lossless") if each.right is False)
+            yield from (each for each in _of_queues(name, port, need, judged == "lossless") if each.level == PROBLEM)
     yield from _shared_networks(shown)
 
 
@@ -249,7 +250,7 @@ def _of_queues(name: str, port: Mapping[str, Any], need: Need, lossless: bool) -
     """What keeps RoCE from working at a port that has a link and whose QoS was read."""
     trusted = judge.trust(name, port["trust"])
     yield trusted
-    if trusted.right:  # else the map decides nothing
+    if trusted.level == OK:  # else the map decides nothing
         yield judge.dscp(name, port["roce_priority"], need)
         yield judge.cnp(name, port["cnp_priority"], port["pfc_priorities"], need)
     yield judge.ecn(name, port["congestion_control"], need)
@@ -266,5 +267,7 @@ def _shared_networks(shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding
         twin = next((other for known, other in owners.items() if known.overlaps(network)), None)
         if twin is not None:
             expected = f"a network apart from that of {twin}"
-            yield Finding("network", name, "address", address, expected, False, "give each routed port its own network")
+            yield compared(
+                "network", name, "address", address, expected, False, "give each routed port its own network"
+            )
         owners.setdefault(network, name)

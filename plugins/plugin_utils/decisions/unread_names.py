@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...module_utils._preflight.finding import PROBLEM, grouped
+from ...module_utils._judge.finding import PROBLEM
+from ...module_utils._preflight.findings import grouped, line
 from .. import inventory_names
 from ..decision import Context
 
@@ -17,7 +18,7 @@ SPEC: dict[str, Any] = {}
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     hostvars = inventory_names.Hostvars(context.variables["hostvars"])
     found = inventory_names.unread(hostvars, context.variables["groups"])
-    problems = grouped([each for each in found if each.level == PROBLEM])
+    problems = grouped(each for each in found if each.level == PROBLEM)
     if problems:
-        raise ValueError("\n".join(each.line() for each in problems))
+        raise ValueError("\n".join(map(line, problems)))
     return {}

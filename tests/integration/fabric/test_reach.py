@@ -23,7 +23,7 @@ def named(site: namespaces.Namespaces, without: tuple[int, ...] = ()) -> list[tu
     lines = site.agents(site.plan(schedule.rounds(site.fabric, "full"), "reach"), without)
     got = wire.answers(site.fabric, lines)
     faults = reach.faults(site.fabric, got, tos=namespaces.TOS, netdevs=site.netdevs, mtu=namespaces.MTU)
-    assert all(fault.remedy and fault.found for fault in faults)
+    assert all(fault.remedy and fault.text for fault in faults)
     return sorted((fault.thing, fault.place.kind, fault.place.members) for fault in faults)
 
 

@@ -136,9 +136,9 @@ def test_a_switch_that_is_as_wanted_is_verified_and_nothing_is_sent(facts: dict[
 def test_the_consistency_check_takes_its_facts(facts: dict[str, Any], system: str) -> None:
     """Every row about the switch is known and right; what stays unknown is where no host is named."""
     rows = consistency.rows({system: facts[system]["switch_observed"]}, {}, Intent(26, 106, 3, 0, "192.0.2.0/24"))
-    about = [row for row in rows if row.layer == "switch" and row.item != "MTU"]
-    assert {row.verdict for row in about} == {"ok"}, [row for row in about if row.verdict != "ok"]
-    assert {row.item for row in about} >= {"DSCP", "priority", "traffic class", "GID"}
+    about = [row for row in rows if row.thing == "switch" and row.code != "MTU"]
+    assert {row.level for row in about} == {"ok"}, [row for row in about if row.level != "ok"]
+    assert {row.code for row in about} >= {"DSCP", "priority", "traffic class", "GID"}
 
 
 def test_what_differs_is_planned_and_told_and_nothing_is_sent(facts: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def test_trunk_and_routed_leafs_are_verified(facts: dict[str, Any], name: str) -
     assert host["switch_outcome"]["verified"] and host["switch_observed"]["wanted"]["mtu"] == 9000
     intent = Intent(26, 106, 3, 0, "10.78.0.0/24, 10.78.1.0/24, 10.78.2.0/24, 2001:db8::/32")
     rows = consistency.rows({name: host["switch_observed"]}, {}, intent)
-    about = {row.where: row.verdict for row in rows if row.layer == "switch" and row.item == "GID"}
+    about = {row.place: row.level for row in rows if row.thing == "switch" and row.code == "GID"}
     assert len(about) == 2 and set(about.values()) == {"ok"}
 
 

@@ -72,7 +72,7 @@ def test_routed_rails_pass_stage_switch_twice(site: dict[str, Any]) -> None:
         assert observed["healthy"], observed["problems"]
         addresses = {port: each["addresses"][0] for port, each in observed["ports"].items()}
         assert addresses == _ports(name)
-        wrong = [row for row in switch_rows(name, observed, 9000, intent) if row.verdict == "mismatch"]
+        wrong = [row for row in switch_rows(name, observed, 9000, intent) if row.level == "problem"]
         assert wrong == []
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import CANDIDATE
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.finding import PROBLEM
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, VerifyError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import plan as ats_plan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state import Failure, first_error
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as switch_plan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import devices, nodes
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import PROBLEM
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch import failure
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis

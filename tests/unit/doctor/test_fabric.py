@@ -111,7 +111,7 @@ def test_what_has_several_reasons_stays_a_candidate_with_its_place(thing: str) -
 def test_every_thing_of_the_check_is_known_here() -> None:
     """A new one would be a candidate without a cause of its own."""
     faults = yaml_files.read(loader.FOLDER.parents[1] / "_fabric" / "faults.yml")
-    things = {entry.get("thing", code) for code, entry in faults.items() if "found" in entry}
+    things = {entry.get("thing", code) for code, entry in faults.items() if "text" in entry}
     assert len(things) > 20
     assert things <= set(loader.load().lists["readers"]["things"])
 

@@ -80,7 +80,7 @@ class Fabricated:
         for nic in self.of_nic:
             self.on_rail.setdefault(fabric.rail_of(nic), []).append(fabric.host_of(nic))
 
-    def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Seen]:
+    def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Sample]:
         """All values of a plan are drawn at once; each sweep gets a view of its own, with the least in it."""
         sweeps = [sweep for each in rounds for sweep in each.sweeps]
         lengths = [len(sweep) for sweep in sweeps]
@@ -95,9 +95,9 @@ class Fabricated:
             self._spoil(sweep, drawn[start:end])
         view = memoryview(drawn)
         return [
-            judge.Seen(sweep, [as_printed(value) for value in view[start:end]])
+            judge.Sample(sweep, [as_printed(value) for value in view[start:end]])
             if printed
-            else judge.Seen(sweep, view[start:end], lowest)
+            else judge.Sample(sweep, view[start:end], lowest)
             for sweep, start, end, lowest in zip(sweeps, starts, ends, _least(drawn, starts, lengths), strict=True)
         ]
 
@@ -157,7 +157,7 @@ def check(
     *,
     printed: bool = False,
     plan: Sequence[schedule.Round] = (),
-) -> tuple[judge.Findings, int]:
+) -> tuple[judge.Places, int]:
     """The whole check: base rounds, then at most two times what is needed to be sure. Findings, and rounds in all.
 
     ``plan``: the base rounds of this form, if they are there already.

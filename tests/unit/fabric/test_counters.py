@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import counters
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.judge import Place
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.reach import Fault
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.finding import Finding
 
 from tests.unit.fabric.test_check import NODE, site, whole
 
@@ -34,7 +34,7 @@ def test_parts_add_up_and_one_that_went_back_is_not_known() -> None:
 @pytest.mark.parametrize("name", counters.DAMAGE)
 def test_one_damaged_packet_is_a_fault_of_this_nic(name: str) -> None:
     (fault,) = counters.faults(FABRIC, {5: {name: 1}})
-    assert (fault.thing, fault.place.members) == ("damage", (5,)) and f"{name} +1" in fault.found
+    assert (fault.thing, fault.place.members) == ("damage", (5,)) and f"{name} +1" in fault.text
 
 
 def test_nic_that_loses_far_more_than_its_rail_is_told_and_not_accused() -> None:
@@ -45,7 +45,7 @@ def test_nic_that_loses_far_more_than_its_rail_is_told_and_not_accused() -> None
 
 
 def test_a_bad_sender_accuses_none_of_those_that_it_sent_to() -> None:
-    slow = Fault("slow", Place("nic", (5,)), "4 of 4 bad", "swap")
+    slow = Finding(Place("nic", (5,)), "slow", "4 of 4 bad", "swap")
     grown = {nic: {"out_of_sequence": 200} for nic in (1, 3)}
     assert [fault.place.members for fault in counters.joined(FABRIC, [slow], grown)] == [(5,)]
 
@@ -55,9 +55,9 @@ def test_loss_that_the_whole_rail_has_is_not_told() -> None:
 
 
 def test_counters_stand_beside_what_was_measured_and_are_not_told_twice() -> None:
-    slow = Fault("slow", Place("nic", (5,)), "4 of 4 bad", "swap")
+    slow = Finding(Place("nic", (5,)), "slow", "4 of 4 bad", "swap")
     (told,) = counters.joined(FABRIC, [slow], {5: {"symbol_error": 7}})
-    assert told.found == "4 of 4 bad; counters: symbol_error +7"
+    assert told.text == "4 of 4 bad; counters: symbol_error +7"
 
 
 def test_host_reads_its_port_and_its_interface(monkeypatch: pytest.MonkeyPatch) -> None:

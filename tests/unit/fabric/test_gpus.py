@@ -105,7 +105,7 @@ def test_each_fault_names_its_gpu(changed: dict[str, Any], thing: str, words: st
     (fault,) = found.faults
     assert (fault.thing, fault.place.kind, fault.place.members) == (thing, "gpu", (2,))
     assert fault.place.part == "GPU 5 (0000:1d:00.0)"
-    assert words in fault.found and fault.remedy
+    assert words in fault.text and fault.remedy
     (odd,) = [row for row in found.rows if row["judgement"] != "in order"]
     assert (odd["host"], odd["gpu"], odd["judgement"]) == ("gpu02", "5", thing)
     # Its line stands alone, and the others of its host keep theirs.
@@ -141,7 +141,7 @@ def test_an_xid_that_stops_the_gpu_is_a_fault(xid: int) -> None:
     told = host(xids=[{"bus": "0000:1d:00.0", "xid": xid, "count": 2}])
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults
     assert (fault.thing, fault.place.part) == ("xid", "GPU 5 (0000:1d:00.0)")
-    assert f"Xid {xid} (2 times)" in fault.found
+    assert f"Xid {xid} (2 times)" in fault.text
 
 
 @pytest.mark.parametrize(("xid", "words"), [(31, "a fault of the program"), (63, "the GPU goes on")])
@@ -157,7 +157,7 @@ def test_an_xid_of_a_gpu_that_is_gone_is_the_hosts() -> None:
     told = host(count=7, xids=[{"bus": "0000:1f:00.0", "xid": 79, "count": 1}])
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults
     assert (fault.thing, fault.place.members, fault.place.part) == ("xid", (2,), "GPU at 0000:1f:00.0")
-    assert "Xid 79" in fault.found
+    assert "Xid 79" in fault.text
 
 
 FELL_OFF = {"bus": "0000:1d:00.0", "xid": 79, "count": 2, "earlier": False, "last": "2026-01-31T09:30:00Z"}
@@ -180,7 +180,7 @@ def test_a_driver_that_was_loaded_again_and_shows_the_gpu_settles_an_xid() -> No
 
 def test_the_message_names_what_settles_an_xid_and_it_does() -> None:
     (fault,) = judged(FELL_OFF).faults
-    assert f"fabric_known_xids: [{NAMED}]" in fault.remedy and "last at 2026-01-31T09:30:00Z" in fault.found
+    assert f"fabric_known_xids: [{NAMED}]" in fault.remedy and "last at 2026-01-31T09:30:00Z" in fault.text
     found = judged(FELL_OFF, NAMED)
     assert found.faults == ()
     (note,) = found.notes
@@ -245,17 +245,17 @@ def test_the_odd_driver_is_named_and_two_hosts_that_differ_are_both() -> None:
     old = host(driver={"loaded": "535.183.01"})
     (fault,) = gpus.judge(HOSTS, readings(gpu01=old)).faults
     assert (fault.thing, fault.place.members) == ("gpu driver", (1,))
-    assert fault.found == "535.183.01, most hosts 550.54.15"
+    assert fault.text == "535.183.01, most hosts 550.54.15"
     (fault,) = gpus.judge(HOSTS[:2], readings(gpu01=old)).faults
     assert fault.place.members == (0, 1)
-    assert "535.183.01 on gpu01" in fault.found and "550.54.15 on gpu00" in fault.found
+    assert "535.183.01 on gpu01" in fault.text and "550.54.15 on gpu00" in fault.text
 
 
 def test_problems_of_driver_and_fabric_manager_are_faults_with_their_remedy() -> None:
     text = "gpu02: 4 NVSwitch(es) on the PCI bus, driver 550.54.15, and Fabric Manager is failed. What to do: look."
     found = gpus.judge(HOSTS, readings(gpu02=host(problems=[text])))
     (fault,) = found.faults
-    assert fault.found == "4 NVSwitch(es) on the PCI bus, driver 550.54.15, and Fabric Manager is failed"
+    assert fault.text == "4 NVSwitch(es) on the PCI bus, driver 550.54.15, and Fabric Manager is failed"
     assert fault.remedy == "look"
     assert {row["judgement"] for row in found.rows if row["host"] == "gpu02"} == {"driver"}
 

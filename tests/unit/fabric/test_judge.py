@@ -102,7 +102,7 @@ def test_what_was_seen_once_is_measured_again_and_not_accused() -> None:
     one = seen[3]
     values = list(one.values)
     values[2] *= 0.5
-    seen[3] = judge.Seen(one.sweep, values)
+    seen[3] = judge.Sample(one.sweep, values)
     findings = judge.judge(site, seen)
     assert findings.accused == ()
     assert [place.kind for place in findings.open] == ["pair"]
@@ -117,7 +117,7 @@ def test_what_was_seen_once_is_measured_again_and_not_accused() -> None:
 def test_what_was_not_measured_accuses_nobody() -> None:
     site = fabric(16, 2)
     seen = simulated.Fabricated(site, [], 1).measure(schedule.rounds(site, "full"))
-    seen = [judge.Seen(each.sweep, [float("nan") for _value in each.values]) for each in seen]
+    seen = [judge.Sample(each.sweep, [float("nan") for _value in each.values]) for each in seen]
     findings = judge.judge(site, seen)
     assert (findings.accused, findings.open) == ((), ())
 
@@ -126,7 +126,7 @@ def test_more_noise_needs_a_larger_drop() -> None:
     site = fabric(16, 2)
     seen = simulated.Fabricated(site, [Fault("nic", (4,), 0.8)], 1).measure(schedule.rounds(site, "full"))
     noisy = [
-        judge.Seen(each.sweep, [value * (1 + 0.08 * ((index % 3) - 1)) for index, value in enumerate(each.values)])
+        judge.Sample(each.sweep, [value * (1 + 0.08 * ((index % 3) - 1)) for index, value in enumerate(each.values)])
         for each in seen
     ]
     assert judge.judge(site, seen).accused

@@ -13,7 +13,7 @@ FABRIC = Fabric(("gpu01", "gpu02", "gpu03"), 1)
 
 
 def said(looks: dict[int, dict[str, Any]], missing: tuple[str, ...] = ()) -> list[tuple[str, str, tuple[int, ...]]]:
-    got = wire.Answers({host: {"look": {str(host): look}} for host, look in looks.items()}, missing)
+    got = wire.Replies({host: {"look": {str(host): look}} for host, look in looks.items()}, missing)
     faults = reach.faults(FABRIC, got, tos=106, netdevs={}, mtu=9000)
     return [(fault.thing, fault.place.kind, fault.place.members) for fault in faults]
 
@@ -45,7 +45,7 @@ def test_what_follows_from_faults_of_interfaces_is_not_told_again() -> None:
         answers[source]["probes"].append({"from": source, "to": target})
 
     def found() -> list[tuple[str, str, tuple[int, ...]]]:
-        faults = reach.faults(FABRIC, wire.Answers(answers, ()), tos=106, netdevs={}, mtu=9000)
+        faults = reach.faults(FABRIC, wire.Replies(answers, ()), tos=106, netdevs={}, mtu=9000)
         return [(fault.thing, fault.place.kind, fault.place.members) for fault in faults]
 
     assert found() == [("neighbour", "fabric", ())]

@@ -60,8 +60,8 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     yield asked
 
 
-def answer(head: str, lines: list[str]) -> wire.Answers:
-    return wire.Answers({0: {"heads": [head], "tests": [[0, 0, 0, 1, "client", 0, lines, 0]]}}, ())
+def answer(head: str, lines: list[str]) -> wire.Replies:
+    return wire.Replies({0: {"heads": [head], "tests": [[0, 0, 0, 1, "client", 0, lines, 0]]}}, ())
 
 
 def by_the_reader(head: str, lines: list[str]) -> float:

@@ -17,7 +17,7 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import layers, variables
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import summary
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.findings import summary
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import inventory_names
 
 Inventory = dict[str, Any]

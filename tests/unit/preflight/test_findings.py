@@ -10,6 +10,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.action import preflight
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.finding import Finding
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import (
     controller,
     devices,
@@ -18,7 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
     values,
     variables,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import Finding, grouped, summary
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.findings import grouped, line, summary
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site import systems
 
 from tests.older_core import trust_as_template
@@ -181,8 +182,8 @@ def test_site_variables_are_those_that_roles_and_playbooks_read() -> None:
 
 
 def test_lines_keep_place_thing_and_remedy() -> None:
-    (finding,) = grouped([Finding("problem", "sw01", "switch_vlan", "it is not set.", "set it.")])
-    assert finding.line() == "! sw01: switch_vlan: it is not set. What to do: set it."
+    (finding,) = grouped([Finding("sw01", "switch_vlan", "it is not set.", "set it.")])
+    assert line(finding) == "! sw01: switch_vlan: it is not set. What to do: set it."
 
 
 @pytest.mark.parametrize(

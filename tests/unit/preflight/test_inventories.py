@@ -18,6 +18,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import R
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as onyx
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import relations, values
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.findings import line
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stage_options
 
 from tests.unit.preflight.inventories import (
@@ -94,7 +95,7 @@ def test_inventory_of_repository_has_no_wrong_value(name: str) -> None:
     assert len(site) >= 6
     absent = {"switch_password", "rocemesh_vcenter_password", "container_registry_password"}
     wrong = [row for row in findings if row.level == "problem" and row.thing not in absent]
-    assert [row.line() for row in wrong if "no file" not in row.text] == []
+    assert [line(row) for row in wrong if "no file" not in row.text] == []
 
 
 def test_variable_of_site_itself_is_said_and_stops_nothing(tmp_path: pathlib.Path) -> None:
@@ -259,4 +260,4 @@ def test_every_default_of_every_option_is_right() -> None:
         given.update({name: {key: one["default"] for key, one in keys.items() if "default" in one}} if keys else {})
     plain = {name: value for name, value in given.items() if "{{" not in str(value)}
     assert len(plain) > 150 and plain["fabric_options"]["drop"] == 0.12
-    assert [finding.line() for finding in stage_options.judge({"gpu01": plain})] == []
+    assert [line(finding) for finding in stage_options.judge({"gpu01": plain})] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import plan as nic
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.finding import summary
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.findings import summary
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.reboot import windows
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import pending_kernel
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.state import KernelSetting

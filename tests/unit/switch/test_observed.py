@@ -82,15 +82,15 @@ def test_a_port_that_trusts_nothing_speaks_for_itself() -> None:
     found = said(a=RIGHT, b=dataclasses.replace(RIGHT, trust=None))
     assert found["roce"]["trust"] == "dscp, not configured"
     assert found["ports"]["b"]["trust"] == "not configured"
-    rows = {row.where: row.verdict for row in switch_rows("leaf01", found, 0, Intent())}
+    rows = {row.place: row.level for row in switch_rows("leaf01", found, 0, Intent())}
     verdicts = [rows[f"leaf01 {place}trust"] for place in ("", "a ", "b ")]
-    assert verdicts == ["mismatch", "ok", "mismatch"]
+    assert verdicts == ["problem", "ok", "problem"]
 
 
-@pytest.mark.parametrize(("dscp", "verdict"), [({26: 3}, "ok"), ({26: 1}, "mismatch"), ({}, "unknown")])
+@pytest.mark.parametrize(("dscp", "verdict"), [({26: 3}, "ok"), ({26: 1}, "problem"), ({}, "unknown")])
 def test_a_map_that_is_empty_is_not_known_and_not_left_out(dscp: dict[int, int], verdict: str) -> None:
     found = said(a=dataclasses.replace(RIGHT, dscp=dscp))
-    rows = {row.where: row.verdict for row in switch_rows("leaf01", found, 0, Intent())}
+    rows = {row.place: row.level for row in switch_rows("leaf01", found, 0, Intent())}
     assert rows["leaf01 DSCP 26"] == verdict
 
 

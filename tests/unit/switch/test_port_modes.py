@@ -93,7 +93,7 @@ def rows(system: Any, wanted: Wanted) -> list[str]:
     found["wanted"] = {"port_mode": wanted.port_mode}
     found["vlan"] = None if wanted.vlan is None else {"id": wanted.vlan}
     intent = Intent(network=[f"10.78.{number}.0/31" for number in range(1, 9)])
-    return [f"{row.where} {row.found}" for row in switch_rows("sw", found, 9000, intent) if row.verdict == "mismatch"]
+    return [f"{row.place} {row.found}" for row in switch_rows("sw", found, 9000, intent) if row.level == "problem"]
 
 
 def test_routed_rails_eight_then_second_run_is_idle(system: Any) -> None:

@@ -16,7 +16,7 @@ RAILS = Intent(network=["10.78.0.0/24", "10.78.1.0/24", "10.78.2.0/24", "2001:db
 
 def _mismatches(found: dict[str, Any]) -> list[str]:
     rows = switch_rows("leaf01", found, 9000, RAILS)
-    return [f"{row.where}: {row.found}, expected {row.expected}" for row in rows if row.verdict == "mismatch"]
+    return [f"{row.place}: {row.found}, expected {row.expected}" for row in rows if row.level == "problem"]
 
 
 def _sentences(found: dict[str, Any]) -> list[str]:

@@ -1,0 +1,43 @@
+"""The list of preflight: findings as findings.yml words them, in order, once, with all their places. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterable, Sequence
+
+from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
+from .._judge.sentences import Sentences
+
+LEVELS = (PROBLEM, WARNING, NOTE)
+SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
+found = Sentences(__file__, "findings.yml").finding
+
+
+def line(finding: Finding) -> str:
+    text = f"{SIGNS[finding.level]} {finding.place}: {finding.thing}: {finding.text.rstrip('.')}."
+    return f"{text} What to do: {finding.remedy.rstrip('.')}." if finding.remedy else text
+
+
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """The same finding at several places becomes one line that names them all."""
+    places: dict[Finding, list[str]] = {}
+    for finding in findings:
+        places.setdefault(dataclasses.replace(finding, place="", code=""), []).append(finding.place)
+    return [dataclasses.replace(key, place=", ".join(dict.fromkeys(where))) for key, where in places.items()]
+
+
+def summary(findings: Iterable[Finding], looked_at: Sequence[str]) -> dict[str, Any]:
+    """What the module returns and what preflight.json holds: each finding once, problems first, then in the order in
+    which they were found."""
+    unique = dict.fromkeys(dataclasses.replace(finding, code="") for finding in findings)
+    given = sorted(unique, key=lambda finding: LEVELS.index(finding.level))
+    rows = {level: [each.fields("level", "place", "thing", "text", "remedy") for each in given if each.level == level]
+            for level in LEVELS}  # fmt: skip
+    return {
+        "ready": not rows[PROBLEM],
+        "looked_at": list(looked_at),
+        "problems": rows[PROBLEM],
+        "cautions": rows[WARNING],
+        "notes": rows[NOTE],
+        "table": [line(finding) for finding in grouped(given)],
+    }
