@@ -9,7 +9,7 @@ import collections
 from pathlib import Path
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import SURELY
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import SURELY
 
 from lab.gym import questions
 from lab.gym.faults import FAULTS

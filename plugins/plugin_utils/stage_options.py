@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -15,6 +15,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ..module_utils._judge.finding import Finding
 from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
+from ..module_utils._preflight.findings import grouped
 from ..module_utils._preflight.variables import few
 from ..module_utils._results.report.accepted import accepted_from
 
@@ -48,9 +49,9 @@ def prefixes() -> frozenset[str]:
     return frozenset(f"{path.parents[1].name}_" for path in _ROLES.glob("*/meta/argument_specs.yml"))
 
 
-def judge(site: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def judge(site: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     """``site``: host -> effective values of those variables that have one. A value of a group is one finding."""
-    where: dict[tuple[str, str, str], list[str]] = {}
+    found: list[Finding] = []
     for host, given in site.items():
         for name, value in given.items():
             option = options().get(name, {"type": "raw"})
@@ -58,9 +59,8 @@ def judge(site: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
             if wrong:
                 text = f"it is {values.shown(value, secret=values.is_secret(name, option))}, expected {wrong}"
                 remedy = f"set {name} to {wrong.partition(' (')[0]}"
-                where.setdefault((name, text, remedy), []).append(host)
-    for (name, text, remedy), hosts in where.items():
-        yield Finding(few(hosts), name, text, remedy)
+                found.append(Finding(host, name, text, remedy))
+    return grouped(found, few)
 
 
 def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:

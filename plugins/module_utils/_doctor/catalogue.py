@@ -14,8 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge import yaml_files
 from .._judge.packs import loader, predicates
-from .._results.launch.causes import rules as launch_rules
-from .model import (
+from .._judge.packs.model import (
     CANDIDATE,
     FACT,
     FAULT,
@@ -32,6 +31,7 @@ from .model import (
     Sign,
     Topic,
 )
+from .._results.launch.causes import rules as launch_rules
 
 # What the signs of a folder are, unless they say so themselves.
 _KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
@@ -79,7 +79,7 @@ def catalogue() -> Catalogue:
 @functools.lru_cache(maxsize=2)
 def _built(packs: loader.Packs) -> Catalogue:
     packs.refuse_twins()
-    run_signs, run_rules = _of_runs()
+    runs = {rule: sign for rule, sign in launch_rules().items() if rule.causes}
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
     rules: list[Rule] = []
@@ -90,8 +90,8 @@ def _built(packs: loader.Packs) -> Catalogue:
             compares.append(Compare(name, entry["sign"], pack.name, entry["source"], entry.get("certainty", LIKELY)))
     return Catalogue(
         causes,
-        (*packs.ordered(signs, "signs", lambda sign: sign.name), *run_signs),
-        (*packs.ordered(rules, "rules", lambda rule: rule.id), *run_rules),
+        (*packs.ordered(signs, "signs", lambda sign: sign.name), *runs.values()),
+        (*packs.ordered(rules, "rules", lambda rule: rule.id), *runs),
         tuple(compares),
         tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
         tuple(
@@ -100,16 +100,6 @@ def _built(packs: loader.Packs) -> Catalogue:
         ),
         *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind", "wanted", "general")),
     )
-
-
-def _of_runs() -> tuple[list[Sign], list[Rule]]:
-    signs, rules = [], []
-    for entry in launch_rules():
-        if entry.may_be:
-            name = f"run_{entry.cause}"
-            signs.append(Sign(name, entry.pattern, FAULT))
-            rules.append(Rule(name, name, CANDIDATE, (entry.may_be,), "recorded: " + entry.summary))
-    return signs, rules
 
 
 def _cause(pack: loader.Pack) -> Cause:

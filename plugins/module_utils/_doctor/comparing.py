@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from .._judge.packs.model import CANDIDATE, CERTAINTIES, Rule
 from .catalogue import catalogue
-from .finding import Finding
-from .model import CANDIDATE, CERTAINTIES, Rule
 from .reading import Hit, Reading
+from .suspect import Suspect
 
 REPORTED = 3.0  # what a device reports of itself outweighs what any three others say of it
 
 
-def compare(reading: Reading, table: dict[str, Finding]) -> None:
+def compare(reading: Reading, table: dict[str, Suspect]) -> None:
     """Enters into ``table`` (cause -> finding) what differs between hosts."""
     for wanted in catalogue().compares:
         values: dict[str, dict[str, Hit]] = {}
@@ -29,7 +29,7 @@ def compare(reading: Reading, table: dict[str, Finding]) -> None:
         ordered = sorted(values.values(), key=len)
         hits = [next(hit for host, hit in by_host.items() if host) for by_host in ordered]
         rule = Rule(wanted.id, wanted.sign.replace("+", "|"), wanted.certainty, (wanted.cause,), wanted.source)
-        found = table.setdefault(wanted.cause, Finding(catalogue().causes[wanted.cause], CANDIDATE, 0.0, [], []))
+        found = table.setdefault(wanted.cause, Suspect(catalogue().causes[wanted.cause], CANDIDATE, 0.0, [], []))
         found.certainty = min(found.certainty, wanted.certainty, key=CERTAINTIES.index)
         found.weight += 2 + REPORTED
         # Of two hosts it is not known which one is right: both are named.

@@ -10,7 +10,7 @@ from typing import Iterable, Iterator, Sequence
 
 from .job_output import Figure, Gap, Record
 
-NO_FAULT_SEEN = "no_fault_seen"
+HEALTHY, NO_FAULT_SEEN, FAULTY, CANNOT_TELL = "healthy", "no_fault_seen", "faulty", "cannot_tell"
 _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to 0.95
 _MOST = 1.1  # of the link: more did not go over it
 _LARGE = 32 << 20  # bytes from which a link is the bound

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
+from .._judge.packs.model import CONTAINER, GUEST, JOB
 from . import doctor
 from .catalogue import catalogue
-from .model import CONTAINER, GUEST, JOB
 
 MOST = 12  # questions of a session
 SETTLED, NO_MORE, NO_TERMINAL, STOPPED = (

@@ -9,9 +9,8 @@ from . import facts, host_output
 from .boots import Boots
 from .bundle import MANIFEST, Bundle, Piece, Selection
 from .catalogue import catalogue
-from .completeness import NO_FAULT_SEEN
+from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN
 from .judge import NOT_MY_FIELD, answer
-from .model import CANNOT_TELL, FAULTY, HEALTHY
 from .reading import Reading
 
 _NO_COMMAND = 127  # of a shell: no such command

@@ -11,7 +11,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from .._judge.packs import loader
-from .model import FAULT, GOOD, Sign, sign
+from .._judge.packs.model import FAULT, GOOD, Sign, sign
 from .readers import Found
 
 PIECE = re.compile(r"(?:^|/)fabric[^/]*\.json$")

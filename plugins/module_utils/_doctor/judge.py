@@ -8,17 +8,17 @@ import re
 from typing import Any, Iterable
 
 from .._judge.conditions import Condition, release
+from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
 from .catalogue import catalogue
 from .clocks import put_first
 from .comparing import REPORTED, compare
-from .completeness import NO_FAULT_SEEN, ended_well, ends, gaps
+from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .fabric import SOUND
-from .finding import Finding
 from .job_output import Gap
-from .model import CANDIDATE, CANNOT_TELL, CERTAINTIES, ECHO, FACT, FAULT, FAULTY, HARMLESS, HEALTHY, PROVEN, Rule
 from .questions import SILENT, STOPPED, Question, general, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import MILD, PER_FORM, Hit, Reading
+from .suspect import Suspect
 from .topics import with_topics
 
 _OWN = re.compile(r"(?:^|/)(?:hosts|containers)/")
@@ -104,18 +104,18 @@ def answer(
     }
 
 
-def _shown(found: list[Finding], certain: list[Finding]) -> list[Finding]:
+def _shown(found: list[Suspect], certain: list[Suspect]) -> list[Suspect]:
     """Of a log, what is certain, else two candidates; of machines that were read one by one, what each has."""
     if any(hit.placed for finding in found for hit in finding.hits):
         return found[:_SHOWN]
     return certain[:_SHOWN] or found[:_CANDIDATES]
 
 
-def _findings(reading: Reading) -> list[Finding]:
+def _findings(reading: Reading) -> list[Suspect]:
     seen = reading.seen
-    table: dict[str, Finding] = {}
+    table: dict[str, Suspect] = {}
     fired = [rule for rule in catalogue().rules if _fires(rule, seen)]
-    heard = {name for rule in fired for group in rule.needed for name in group}
+    heard = {name for rule in fired for name in rule.names}
     if any(seen[name].sign.kind != ECHO for name in heard if name in seen):
         # A sign that only reports another's failure counts if there is no other sign.
         faults = {name for name, entry in seen.items() if entry.sign.kind == FAULT}
@@ -129,7 +129,7 @@ def _findings(reading: Reading) -> list[Finding]:
     plain = [rule for rule in fired if not _vague(rule, seen) and not _unspecific(rule, seen)]
     specific = bool(plain) and any(_unspecific(rule, seen) for rule in fired)
     for rule in fired:
-        named = [seen[name] for group in rule.needed for name in group if name in seen]
+        named = [seen[name] for name in rule.names if name in seen]
         hits = sorted((hit for entry in named for hit in _of_hosts(entry)), key=lambda hit: _loudness(hit, seen))
         reported = rule in telling
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
@@ -155,7 +155,7 @@ def _findings(reading: Reading) -> list[Finding]:
     return one_per_layer(explained(sorted(table.values(), key=order), echoes, reading))
 
 
-def _about(found: list[Finding], reading: Reading) -> list[Finding]:
+def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
     """Where no rule is certain: what the lines are about as well. Not where devices speak for themselves."""
     if _places(reading.seen) or any(finding.certainty != CANDIDATE for finding in found):
         return found
@@ -167,12 +167,12 @@ def _about(found: list[Finding], reading: Reading) -> list[Finding]:
     return one_per_layer(with_topics(found, reading, named))
 
 
-def _of_any_trade(finding: Finding, reading: Reading) -> bool:
+def _of_any_trade(finding: Suspect, reading: Reading) -> bool:
     faults = {hit.sign for hit in finding.hits if reading.seen[hit.sign].sign.kind != FACT}
     return reading.lines > _LINES_OF_A_FIELD and faults <= set(catalogue().general)
 
 
-def _against(finding: Finding, seen: Any) -> Hit | None:
+def _against(finding: Suspect, seen: Any) -> Hit | None:
     """What was read of the hosts and refutes it. What is proven, or what a device reports of itself, is not refuted."""
     if finding.certainty == PROVEN or finding.reported or finding.odd:
         return None
@@ -180,7 +180,7 @@ def _against(finding: Finding, seen: Any) -> Hit | None:
     said = {hit.host for hit, kind in kinds.items() if hit.host and kind != FACT}
     for rule in finding.cause.refuted_by:
         if _fires(rule, seen):
-            names = [name for group in rule.needed for name in group if name in seen]
+            names = [name for name in rule.names if name in seen]
             hits: list[Hit] = [
                 hit for name in names if seen[name].sign.kind != FAULT for hit in seen[name].hosts.values()
             ]
@@ -224,7 +224,7 @@ def _looked(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> fro
     }
 
 
-def _open(found: list[Finding], reading: Reading, done: frozenset[str]) -> dict[str, float]:
+def _open(found: list[Suspect], reading: Reading, done: frozenset[str]) -> dict[str, float]:
     """Causes that it may be, with their weights. Where a job only suffers, what one suspects then; what a command would
     have shown and did not is as good as excluded."""
     seen = reading.seen
@@ -258,7 +258,7 @@ def _left(cause: str, done: frozenset[str]) -> float:
     return max(SILENT, left)
 
 
-def _hidden(found: list[Finding], reading: Reading) -> set[str]:
+def _hidden(found: list[Suspect], reading: Reading) -> set[str]:
     """What would look the same from the host."""
     if not found or found[0].certainty != CANDIDATE or found[0].cause.layer not in ("cabling", "host_routing"):
         return set()
@@ -267,12 +267,7 @@ def _hidden(found: list[Finding], reading: Reading) -> set[str]:
 
 def _plain(rule: Rule, seen: Any) -> bool:
     """A line says in words what fails: more than what a job suffers whatever it is."""
-    return any(
-        seen[name].sign.kind == FAULT and name not in catalogue().suffers
-        for group in rule.needed
-        for name in group
-        if name in seen
-    )
+    return any(seen[name].sign.kind == FAULT and name not in catalogue().suffers for name in rule.names if name in seen)
 
 
 def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]:
@@ -290,7 +285,7 @@ def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]
     return rank(causes.items(), looks)
 
 
-def _settled(found: list[Finding], causes: dict[str, float], reading: Reading) -> str:
+def _settled(found: list[Suspect], causes: dict[str, float], reading: Reading) -> str:
     """The one cause that is left: certain, said by the device itself, or the only one that no command has excluded."""
     if not found:
         return ""
@@ -305,9 +300,9 @@ def _settled(found: list[Finding], causes: dict[str, float], reading: Reading) -
 
 
 def _enter(
-    table: dict[str, Finding], cause: str, hits: list[Hit], rule: Rule, *, certainty: str, weight: float, reported: bool
+    table: dict[str, Suspect], cause: str, hits: list[Hit], rule: Rule, *, certainty: str, weight: float, reported: bool
 ) -> None:
-    entry = table.setdefault(cause, Finding(catalogue().causes[cause], CANDIDATE, 0.0, [], []))
+    entry = table.setdefault(cause, Suspect(catalogue().causes[cause], CANDIDATE, 0.0, [], []))
     entry.weight = max(entry.weight, weight) + 0.3 * min(entry.weight, weight)
     entry.certainty = min(entry.certainty, certainty, key=CERTAINTIES.index)
     # What the device reports of itself goes before what others say of it.
@@ -345,13 +340,13 @@ def _told(rule: Rule, seen: Any) -> bool:
 
 def _vague(rule: Rule, seen: Any) -> bool:
     """It rests on nothing but what a suffering job says, whatever the fault is."""
-    names = {name for group in rule.needed for name in group if name in seen}
+    names = {name for name in rule.names if name in seen}
     return all(seen[name].sign.kind != FAULT or name in SYMPTOMS for name in names)
 
 
 def _unspecific(rule: Rule, seen: Any) -> bool:
     """None of its faults is more than a word for trouble."""
-    faults = {name for group in rule.needed for name in group if name in seen and seen[name].sign.kind == FAULT}
+    faults = {name for name in rule.names if name in seen and seen[name].sign.kind == FAULT}
     return bool(faults) and faults <= UNSPECIFIC
 
 
@@ -363,12 +358,12 @@ def _fires(rule: Rule, seen: Any) -> bool:
     speaking = [name for name in rule.excluded if name in seen]
     if not speaking:
         return True
-    needed = {name for group in rule.needed for name in group if name in seen} - SYMPTOMS
+    needed = {name for name in rule.names if name in seen} - SYMPTOMS
     here = _own_hosts(needed, seen)
     return bool(here) and all(_own_hosts({name}, seen) and not _own_hosts({name}, seen) & here for name in speaking)
 
 
-def _note_releases(entry: Finding, rule: Rule, seen: Any) -> None:
+def _note_releases(entry: Suspect, rule: Rule, seen: Any) -> None:
     """The release that mends all that is read."""
     for condition in rule.conditions:
         product = seen[condition.name].sign.product
@@ -386,7 +381,7 @@ def _holds(condition: Condition, rule: Rule, seen: Any) -> bool:
 
 def _values(name: str, rule: Rule, seen: Any) -> list[str]:
     """Of the hosts that say what is wrong; of all where these read nothing, or are not known."""
-    heard = [seen[sign] for group in rule.needed for sign in group if sign in seen]
+    heard = [seen[sign] for sign in rule.names if sign in seen]
     said = {host for entry in heard if entry.sign.kind != FACT for host in entry.hosts}
     values = list(seen[name].values) if name in seen else []
     return [value for host, value in values if host in said] or [value for _host, value in values]

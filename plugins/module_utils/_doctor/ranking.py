@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
+from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
 from .catalogue import layers
-from .finding import Finding
-from .model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
 from .reading import MILD, Reading
+from .suspect import Suspect
 
 _EVIDENCE = 4
 # What a suffering job says whatever the fault is.
@@ -15,7 +15,7 @@ SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", 
 _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 
 
-def order(finding: Finding) -> tuple[Any, ...]:
+def order(finding: Suspect) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
     if finding.certainty != CANDIDATE:
         return (certain, list(layers()).index(finding.cause.layer), -finding.weight)
@@ -26,7 +26,7 @@ def order(finding: Finding) -> tuple[Any, ...]:
     return (certain, int(not finding.first), -round(finding.weight, 1), int(mild), len(hosts), -finding.weight)
 
 
-def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> list[Finding]:
+def explained(found: list[Suspect], echoes: list[Rule], reading: Reading) -> list[Suspect]:
     """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs. What a
     device says of itself without being certain takes nothing, but what would only follow from it goes behind the
     rest."""
@@ -48,7 +48,7 @@ def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> lis
         if finding in certain or finding.odd:
             rest.append(finding)
             continue
-        needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
+        needed = {name for rule in finding.rules for name in rule.names if name in reading.seen}
         echo = all(reading.seen[name].sign.kind in (ECHO, FACT) for name in needed)
         if echo or (needed <= owned and not _elsewhere(finding, hosts, reading)):
             continue
@@ -57,23 +57,23 @@ def explained(found: list[Finding], echoes: list[Rule], reading: Reading) -> lis
     return rest
 
 
-def _owned(findings: Iterable[Finding]) -> set[str]:
+def _owned(findings: Iterable[Suspect]) -> set[str]:
     return {
         name
         for finding in findings
         for rule in finding.rules
         if rule.causes[0] == finding.cause.id
-        for name in (*(name for group in rule.needed for name in group), *rule.explains)
+        for name in (*rule.names, *rule.explains)
     }
 
 
-def _follows(finding: Finding, owned: set[str], reading: Reading) -> bool:
+def _follows(finding: Suspect, owned: set[str], reading: Reading) -> bool:
     """Of what it rests on, nothing but facts and what any job says that suffers is left."""
-    needed = {name for rule in finding.rules for group in rule.needed for name in group if name in reading.seen}
+    needed = {name for rule in finding.rules for name in rule.names if name in reading.seen}
     return {name for name in needed if reading.seen[name].sign.kind == FAULT and name not in SYMPTOMS} <= owned
 
 
-def _on_one_host(certain: Iterable[Finding]) -> set[str]:
+def _on_one_host(certain: Iterable[Suspect]) -> set[str]:
     """Hosts whose own parts are faulty, if that is all that is: a GPU or a driver makes no other host say what it says
     of itself."""
     if any(finding.cause.layer not in _OF_ONE_HOST for finding in certain):
@@ -83,16 +83,15 @@ def _on_one_host(certain: Iterable[Finding]) -> set[str]:
         for finding in certain
         for rule in finding.rules
         if rule.causes[0] == finding.cause.id and {rule.certainty, rule.reported} != {CANDIDATE}
-        for group in rule.needed
-        for name in group
+        for name in rule.names
     }
     return {hit.host for finding in certain for hit in finding.hits if hit.host and hit.placed and hit.sign in deciding}
 
 
-def _elsewhere(finding: Finding, hosts: set[str], reading: Reading) -> bool:
+def _elsewhere(finding: Suspect, hosts: set[str], reading: Reading) -> bool:
     """A rule that thinks of this cause first rests on what hosts say whose own parts are sound."""
     for rule in finding.rules:
-        names = {name for group in rule.needed for name in group if name in reading.seen} - SYMPTOMS
+        names = {name for name in rule.names if name in reading.seen} - SYMPTOMS
         faults = [reading.seen[name] for name in names if reading.seen[name].sign.kind == FAULT]
         said = {host for entry in faults for host in entry.hosts if host}
         if rule.causes[0] == finding.cause.id and hosts and said and not said & hosts:
@@ -104,18 +103,17 @@ def _names(rules: Iterable[Rule], reading: Reading) -> list[str]:
     texts = {
         hit.quote: None
         for rule in rules
-        for group in rule.needed
-        for name in group
+        for name in rule.names
         if name in reading.seen
         for hit in reading.seen[name].hits[:1]
     }
     return list(texts)[:_EVIDENCE]
 
 
-def one_per_layer(found: list[Finding]) -> list[Finding]:
+def one_per_layer(found: list[Suspect]) -> list[Suspect]:
     """Candidates of layers not named yet before a second one of the same layer."""
-    first: list[Finding] = []
-    again: list[Finding] = []
+    first: list[Suspect] = []
+    again: list[Suspect] = []
     layers: set[str] = set()
     for finding in found:
         later = (

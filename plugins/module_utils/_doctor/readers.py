@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import Callable, Iterable, Protocol
 
-from .model import FACT, FAULT, Sign, sign
+from .._judge.packs.model import FACT, FAULT, Sign, sign
 
 _ROWS = 4096
 

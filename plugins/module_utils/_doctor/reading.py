@@ -12,13 +12,13 @@ import functools
 import re
 from typing import Match, Sequence
 
+from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
 from .alarms import alarms
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
-from .model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .readers import READERS as SIGN_READERS
 from .readers import Found, Reader
 

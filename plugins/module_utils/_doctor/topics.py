@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Iterable
 
+from .._judge.packs.model import CANDIDATE, HARMLESS, Rule, Topic
 from .catalogue import catalogue
 from .completeness import ended_well
-from .finding import Finding
-from .model import CANDIDATE, HARMLESS, Rule, Topic
 from .reading import Hit, Reading
+from .suspect import Suspect
 
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 # What NCCL and perftest print on every run, and data of programs.
@@ -25,7 +25,7 @@ _ROUTINE = re.compile(
 _SOURCE_LINE = re.compile(r"\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+")
 
 
-def with_topics(found: list[Finding], reading: Reading, named: bool) -> list[Finding]:
+def with_topics(found: list[Suspect], reading: Reading, named: bool) -> list[Suspect]:
     """``named``: some rule says more than that something fails; then nothing is added. Else the plainest of them comes
     first, and lines without a word of trouble are heard, too, where there are few."""
     kinds = {entry.sign.kind for entry in reading.seen.values()}
@@ -43,17 +43,17 @@ def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
     return [(topic, hits) for topic, hits in heard if hits]
 
 
-def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Finding:
+def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Suspect:
     rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", CANDIDATE, topic.causes, _SOURCE)
-    return Finding(catalogue().causes[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
+    return Suspect(catalogue().causes[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
 
 
-def _before(found: list[Finding], topics: list[tuple[Topic, list[Hit]]]) -> list[Finding]:
+def _before(found: list[Suspect], topics: list[tuple[Topic, list[Hit]]]) -> list[Suspect]:
     """Narrow topics, what was found, broad topics, and what else each of them may be."""
     narrow = [_finding(topic, 0, hits, 1.0) for topic, hits in topics if not topic.broad]
     broad = [_finding(topic, 0, hits, 0.5) for topic, hits in topics if topic.broad]
     later = [_finding(topic, at, hits, 0.1) for topic, hits in topics for at in range(1, len(topic.causes))]
-    ordered: dict[str, Finding] = {}
+    ordered: dict[str, Suspect] = {}
     for finding in (*narrow, *found, *broad, *later):
         ordered.setdefault(finding.cause.id, finding)
     return list(ordered.values())

@@ -84,7 +84,7 @@ def _lines(output: str) -> list[str]:
 
 
 class _Check:
-    def __init__(self, found: readings.Found, options: Options, head: str) -> None:
+    def __init__(self, found: readings.Readings, options: Options, head: str) -> None:
         self.found, self.options, self.head = found, options, head
         self.fabric = found.fabric
         self.commands = options.commands()

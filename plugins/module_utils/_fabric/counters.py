@@ -12,7 +12,7 @@ import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .judge import Place
+from .judge import Place, nics
 from .model import Fabric
 from .reach import fault
 
@@ -83,12 +83,10 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
     given: list[Finding] = []
     explained: set[int] = set()
     for each in measured:
-        nics = fabric.nics_of(each.place.members[0]) if each.place.kind == "host" else each.place.members
-        if each.place.kind not in ("host", "nic", "pair"):
-            nics = ()
-        explained.update(nics if each.place.kind != "pair" else ())
+        own = nics(fabric, each.place)
+        explained.update(own if each.place.kind != "pair" else ())
         total: collections.Counter[str] = collections.Counter()
-        for nic in nics:
+        for nic in own:
             total.update(grown.get(nic, {}))
         more = f"; counters: {text(total)}" if total else ""
         given.append(dataclasses.replace(each, text=each.text + more))

@@ -324,7 +324,7 @@ def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]
     """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
     suspects: set[int] = set()
     for place in (*places.accused, *places.open):
-        suspects.update(_nics(fabric, place))
+        suspects.update(nics(fabric, place))
     tests: list[Pair] = []
     for place in (*places.accused, *places.open):
         if place.kind in ("fabric", "rail", "switch"):
@@ -332,12 +332,12 @@ def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]
         if place.kind == "pair":
             tests += [place.members if turn % 2 else place.members[::-1] for turn in range(repeats)]  # type: ignore[misc]
         times = 2 if place.kind == "pair" else 1 if place.kind == "host" else repeats
-        for nic in _nics(fabric, place):
+        for nic in nics(fabric, place):
             tests += _with_others(fabric, nic, suspects, times)
     return tests
 
 
-def _nics(fabric: Fabric, place: Place) -> list[int]:
+def nics(fabric: Fabric, place: Place) -> list[int]:
     if place.kind == "host":
         return fabric.nics_of(place.members[0])
     return list(place.members) if place.kind in ("nic", "pair") else []

@@ -20,7 +20,7 @@ from .reach import fault
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Readings:
     fabric: Fabric
     netdevs: Mapping[int, str]
     faults: tuple[Finding, ...]
@@ -35,7 +35,7 @@ def fabric_from(
     switches: Mapping[str, Any] | None = None,
     networks: Sequence[str] = (),
     known_xids: Sequence[Known] = (),
-) -> Found:
+) -> Readings:
     """``hosts``: of the run; ``readings``: host to what `rdma_info` returned.
 
     ``networks``: CIDRs, one per rail or one for all; ``known_xids``: what an operator has looked at.
@@ -72,7 +72,7 @@ def fabric_from(
         if port
     }
     gpus = judge(fabric.hosts, readings, known_xids)
-    return Found(
+    return Readings(
         fabric,
         {nic: str(port["netdev"] or "") for nic, port in flat.items()},
         (*_odd_ones(fabric, flat), *_absent(fabric, readings), *gpus.faults),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
 from .._judge.sentences import Sentences
@@ -18,12 +18,12 @@ def line(finding: Finding) -> str:
     return f"{text} What to do: {finding.remedy.rstrip('.')}." if finding.remedy else text
 
 
-def grouped(findings: Iterable[Finding]) -> list[Finding]:
-    """The same finding at several places becomes one line that names them all."""
+def grouped(findings: Iterable[Finding], names: Callable[[Sequence[str]], str] = ", ".join) -> list[Finding]:
+    """The same finding at several places becomes one that names them all, or what ``names`` makes of them."""
     places: dict[Finding, list[str]] = {}
     for finding in findings:
         places.setdefault(dataclasses.replace(finding, place="", code=""), []).append(finding.place)
-    return [dataclasses.replace(key, place=", ".join(dict.fromkeys(where))) for key, where in places.items()]
+    return [dataclasses.replace(key, place=names([*dict.fromkeys(where)])) for key, where in places.items()]
 
 
 def summary(findings: Iterable[Finding], looked_at: Sequence[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from .._layer import RefusedError
 from .._nvue import plan as nvue
 from .._onyx import plan as onyx
 from .._switch import request as asking
+from .findings import grouped
 from .values import shown, table, truth, words
 from .variables import few
 
@@ -54,12 +56,12 @@ class Said:
 
 def judge(
     site: Mapping[str, Row], members: Mapping[str, Sequence[str]], defaults: Row, unclear: Mapping[str, set[str]]
-) -> Iterator[Finding]:
+) -> list[Finding]:
     """``unclear``: host -> variables that are set and have no value here."""
     rows = {host: Said(row, defaults) for host, row in site.items()}
     switches, nodes = ([rows[host] for host in members.get(group) or ()] for group in ("switches", "gpu_vms"))
     called = {str(row.get("esxi_host_name")) for row in site.values()}
-    where: dict[tuple[str, str, str], list[str]] = {}
+    found: list[Finding] = []
     for host, said in rows.items():
         own = [*_needs(said, unclear.get(host) or ()), *_names(said, members, called)]
         if host in (members.get("gpu_vms") or ()):
@@ -68,22 +70,21 @@ def judge(
             own += _of_switch(said)
         if host in (members.get("esxi_hosts") or ()):
             own += _of_host(said, nodes)
-        for found in own:
-            where.setdefault(found, []).append(host)
-    for (variable, text, remedy), hosts in where.items():
-        yield Finding(few(hosts), variable, text, remedy)
+        found += [dataclasses.replace(each, place=host) for each in own]
+    return grouped(found, few)
 
 
-Wrong = Iterator["tuple[str, str, str]"]
+Wrong = Iterator[Finding]
 
 
-def _wrong(said: Said, code: str, value: str = "", variable: str = "", **words: Any) -> tuple[str, str, str]:
+def _wrong(said: Said, code: str, value: str = "", variable: str = "", **words: Any) -> Finding:
     """As values.yml words it. ``value``: the part that matters, where the rest may hold a secret."""
     entry = table("contradictions")[code]
     variable = variable or entry["variable"]
     expected, remedy = (entry[key].format(variable=variable, **words) for key in ("expected", "remedy"))
     name, _dot, key = variable.partition(".")
-    return name, f"{key or 'it'} is {value or shown(said(variable), secret=False)}, expected {expected}", remedy
+    text = f"{key or 'it'} is {value or shown(said(variable), secret=False)}, expected {expected}"
+    return Finding("", name, text, remedy)
 
 
 def _needs(said: Said, unclear: Any) -> Wrong:
@@ -97,11 +98,8 @@ def _needs(said: Said, unclear: Any) -> Wrong:
             if not said(name) and name.partition(".")[0] not in unclear:
                 because = " and ".join(f"{one} {value}".strip() for one, value in given.items())
                 variable, _dot, key = name.partition(".")
-                yield (
-                    variable,
-                    f"{key or 'it'} is not set, expected a value beside {because}",
-                    f"set {name}, or leave {first} out",
-                )
+                text = f"{key or 'it'} is not set, expected a value beside {because}"
+                yield Finding("", variable, text, f"set {name}, or leave {first} out")
 
 
 def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -> Wrong:

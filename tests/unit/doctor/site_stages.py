@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import CANDIDATE
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.finding import PROBLEM
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import CANDIDATE
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, VerifyError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import plan as ats_plan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state import Failure, first_error

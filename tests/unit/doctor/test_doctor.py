@@ -17,13 +17,13 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import (
     bundle,
     fabric,
-    model,
     readers,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import layers as owners
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import model
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.words import ways_of
 
 from tests.unit.doctor.cases_fresh import FRESH_SOUND

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, readers
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import Sign
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import Sign
 
 from tests.unit.decisions import decide
 

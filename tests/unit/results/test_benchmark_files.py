@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import STATUS
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.model import CERTAINTIES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import CERTAINTIES
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import VERDICTS
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import STATES
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import (

@@ -10,8 +10,9 @@ import tracemalloc
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.mpirun_failure import mpirun_failure
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import Sign
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.causes import RunRule, rules
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.causes import rules
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node, command, nodes
 from hypothesis import HealthCheck, given, settings
@@ -306,11 +307,11 @@ def test_a_complete_result_with_a_bad_exit_is_its_own_state() -> None:
 def test_the_generic_box_alone_never_matches_a_specific_cause() -> None:
     _rc, text = recorded("ssh_refused")
     box = text[text.index("ORTE was") :]
-    assert [rule.cause for rule in rules() if any(rule.pattern.search(line) for line in box.splitlines())] == []
+    assert [rule.id for rule, sign in rules().items() if any(map(sign.pattern.search, box.splitlines()))] == []
 
 
 def test_every_cause_is_unique_and_says_what_to_do() -> None:
-    causes = [rule.cause for rule in rules()]
+    causes = [rule.id for rule in rules()]
     assert len(set(causes)) == len(causes)
     assert all(len(rule.remedy) > 15 and not rule.remedy.endswith(".") for rule in rules())
 
@@ -357,16 +358,16 @@ def test_every_host_that_a_cause_names_is_told() -> None:
     assert diagnose(255, "", lines, HOSTS).hosts == ("gpu02", "gpu03")
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.cause)
+@pytest.mark.parametrize("sign", rules().values(), ids=lambda sign: sign.name)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_matches_a_rule_has_one_of_its_words(rule: RunRule, data: st.DataObject) -> None:
-    line = data.draw(st.from_regex(rule.pattern, alphabet=st.characters(codec="ascii")))
-    assert any(word in line.lower() for word in rule.words), line
+def test_whatever_matches_a_rule_has_one_of_its_words(sign: Sign, data: st.DataObject) -> None:
+    line = data.draw(st.from_regex(sign.pattern, alphabet=st.characters(codec="ascii")))
+    assert sign.search(line, line.lower()), line
 
 
 def test_every_rule_has_words_in_lower_case() -> None:
-    assert all(rule.words and all(word == word.lower() for word in rule.words) for rule in rules())
+    assert all(sign.words and all(word == word.lower() for word in sign.words) for sign in rules().values())
 
 
 def test_the_filter_reads_saved_logs(tmp_path: pathlib.Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import (
     ORDER,
-    Verdict,
+    PathVerdict,
     distance_name,
     judge,
 )
@@ -471,7 +471,7 @@ CASES = [
 ]
 
 
-def verdict_of(case: Case) -> Verdict:
+def verdict_of(case: Case) -> PathVerdict:
     return judge(parse(case.text, case.hosts or ()), case.ranks, case.hosts)
 
 

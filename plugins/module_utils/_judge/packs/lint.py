@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from .. import conditions, words, yaml_files
-from . import loader, predicates
+from . import loader, model, predicates
 
 _parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _SIGN = {
@@ -29,8 +29,6 @@ _CAUSE = {
 }  # fmt: skip
 _RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": list, "explains": list}
 _COMPARE = {"sign": str, "source": str, "certainty": str}
-_KINDS = ("fault", "fact", "echo", "normal", "quiet", "good")
-_CERTAINTIES = ("proven", "likely", "candidate")
 _BOUND = re.compile(r"\brelease_\w+[<>]")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -107,13 +105,13 @@ def _unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]
 
 def _certainty(data: Mapping[str, Any]) -> Iterator[str]:
     for key in ("certainty", "reported"):
-        if data.get(key, "likely") not in _CERTAINTIES:
-            yield f"{key} is {data[key]}, expected one of {', '.join(_CERTAINTIES)}. Write one."
+        if data.get(key, "likely") not in model.CERTAINTIES:
+            yield f"{key} is {data[key]}, expected one of {', '.join(model.CERTAINTIES)}. Write one."
 
 
 def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
-    if sign.get("kind", "fault") not in _KINDS:
-        yield f"kind is {sign['kind']}, expected one of {', '.join(_KINDS)}. Write one."
+    if sign.get("kind", "fault") not in model.SIGNS:
+        yield f"kind is {sign['kind']}, expected one of {', '.join(model.SIGNS)}. Write one."
     try:
         predicates.of(sign)
     except ValueError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
-from ..._doctor.model import CANDIDATE
+from ..._judge.packs.model import CANDIDATE
 from ..._results.figures.speed import BAD
 from ..evidence import Evidence
 from ..witness import AGREES, Doubts, Said, Witness

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Iterable, Pattern
+from typing import Any, Iterable, Mapping
 
-from ..._judge import words
 from ..._judge.packs import loader
+from ..._judge.packs.model import CANDIDATE, Rule, Sign
 from ..._judge.sentences import Sentences
 
 _ENDINGS = Sentences(__file__, "endings.yml")
-
-
-@dataclasses.dataclass(frozen=True)
-class RunRule:
-    """If a line matches ``pattern``, the cause is ``cause``; ``may_be``: what the doctor makes of such a line."""
-
-    cause: str
-    pattern: Pattern[str]
-    summary: str
-    remedy: str
-    may_be: str
-
-    @functools.cached_property
-    def words(self) -> tuple[str, ...]:
-        return words.any_of(self.pattern)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,13 +35,16 @@ class Diagnosis:
 
 
 @functools.lru_cache(maxsize=1)
-def rules() -> tuple[RunRule, ...]:
-    """Raises PackError, and ImportError without PyYAML."""
+def rules() -> Mapping[Rule, Sign]:
+    """Each with the sign that it rests on, most telling first. A rule without causes is not the doctor's. Raises
+    PackError, and ImportError without PyYAML."""
     packs = loader.load()
-    return tuple(
-        RunRule(cause, packs.pattern(entry["match"]), entry["summary"], entry["remedy"], entry.get("may_be", ""))
+    return {
+        Rule(cause, f"run_{cause}", CANDIDATE, tuple(filter(None, (entry.get("may_be"),))),
+             f"recorded: {entry['summary']}", summary=entry["summary"], remedy=entry["remedy"]):
+        Sign(f"run_{cause}", packs.pattern(entry["match"]))
         for cause, entry in packs.lists["runs"].items()
-    )
+    }  # fmt: skip
 
 
 def ending(

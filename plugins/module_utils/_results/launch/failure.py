@@ -12,9 +12,10 @@ import dataclasses
 import re
 from typing import Iterator, Match, Sequence
 
+from ..._judge.packs.model import Rule
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
-from .causes import Diagnosis, RunRule, ending, rules
+from .causes import Diagnosis, ending, rules
 from .mpirun import Node
 from .progress import STEP
 from .stall import Stall, behind, held, numbered, table
@@ -62,11 +63,11 @@ class _Hit:
     hosts: dict[str, None]
 
 
-class Evidence:
+class Output:
     """The lines of a failed run, one by one; what matters of them is kept."""
 
     def __init__(self) -> None:
-        self.rule: RunRule | None = None
+        self.rule: Rule | None = None
         self.hit: _Hit | None = None
         self.signal: Match[str] | None = None
         self.exited: Match[str] | None = None
@@ -81,7 +82,7 @@ class Evidence:
         self.raised: dict[int, str] = {}  # rank -> its last error, if that is the last thing it said in that stream
         self._erring: set[int] = set()  # ranks whose last words in the stream that is read are an error
         self._tail: collections.deque[str] = collections.deque(maxlen=3)
-        self._rules = rules()
+        self._rules = list(rules().items())
         self._order = len(self._rules)  # rules from here on are worth less than the one that was found
         self._before = ""
         self._box = 0
@@ -132,10 +133,8 @@ class Evidence:
         self._before = text[-_KEPT:]
 
     def _match(self, rank: int | None, text: str, lower: str) -> None:
-        for order, rule in enumerate(self._rules[: self._order + 1]):
-            if not any(word in lower for word in rule.words):
-                continue
-            match = rule.pattern.search(text)
+        for order, (rule, sign) in enumerate(self._rules[: self._order + 1]):
+            match = sign.search(text, lower)
             if not match:
                 continue
             groups = match.groupdict()
@@ -178,20 +177,20 @@ def diagnose(
     status); else "unknown" with the last lines. ``stall``: the job was silent for too long, and a check looked at its
     ranks before it was ended; the output is then what there was before.
     """
-    seen = Evidence()
+    seen = Output()
     seen.read(stderr)
     seen.read(stdout)
     return _diagnose(rc, seen, hosts) if stall is None else _stalled(stall, rc, seen, hosts)
 
 
-def _stalled(stall: Stall, rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
+def _stalled(stall: Stall, rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
     """Why a job was silent: what was seen of a rank itself, else a line that names a cause, else who differs."""
     places = {rank: node.name for node, ranks in _ranks(hosts) for rank in ranks}
     itself = held(stall, places)
     how = f"no new line of output for {stall.silent:.0f} s"
     at = table(stall, places, seen.steps)
     at = f". Before the job was ended: {at}" if at else ""
-    named = (seen.rule is not None and seen.rule.cause not in _ECHOES) or seen.waits.result(len(places)) is not None
+    named = (seen.rule is not None and seen.rule.id not in _ECHOES) or seen.waits.result(len(places)) is not None
     if named and not itself:
         found = _diagnose(rc, seen, hosts)
         return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
@@ -200,8 +199,8 @@ def _stalled(stall: Stall, rc: int, seen: Evidence, hosts: Sequence[Node]) -> Di
     return dataclasses.replace(stuck, summary=f"{stuck.summary}; {how}{at}", evidence=evidence)
 
 
-def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
-    if seen.rule is None or seen.hit is None or seen.rule.cause in _ECHOES:
+def _diagnose(rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
+    if seen.rule is None or seen.hit is None or seen.rule.id in _ECHOES:
         still = seen.waits.result(sum(node.slots for node in hosts))
         if still is not None:
             if still.peers and _waited_for_the_silent(rc, seen, hosts):
@@ -222,29 +221,29 @@ def _diagnose(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
         found |= set(_host_of_rank(rank, hosts))
     elif groups.get("by"):
         found.add(_name(groups["by"], hosts))
-    if not found and rule.cause == "program_missing":
+    if not found and rule.id == "program_missing":
         found = {_name(node, hosts) for node in seen.nodes}
-    if not found and rule.cause.startswith("container_"):
+    if not found and rule.id.startswith("container_"):
         found = {node.name for node in hosts if node.container not in (None, "running")}
     summary = rule.summary + (f" ({what.strip()})" if what else "")
-    return Diagnosis(rule.cause, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
+    return Diagnosis(rule.id, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
 
 
-def _waited_for_the_silent(rc: int, seen: Evidence, hosts: Sequence[Node]) -> bool:
+def _waited_for_the_silent(rc: int, seen: Output, hosts: Sequence[Node]) -> bool:
     """The time ran out while a rank had never said a word: connections that close then are an echo of the end."""
     ranks = range(sum(node.slots for node in hosts))
     ended = seen.signal or seen.exited
     return rc in TIMED_OUT and not ended and bool(seen.last_of) and any(rank not in seen.last_of for rank in ranks)
 
 
-def _ended_first(still: Standstill, seen: Evidence) -> bool:
+def _ended_first(still: Standstill, seen: Output) -> bool:
     """mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or one of
     those that ended because of it, is an echo."""
     first = seen.signal or seen.exited
     return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
 
 
-def _failed_alone(still: Standstill, seen: Evidence, hosts: Sequence[Node]) -> list[int]:
+def _failed_alone(still: Standstill, seen: Output, hosts: Sequence[Node]) -> list[int]:
     """Ranks that ended with an error and lost no peer, on a host that others lost (any, if no lost host is known)."""
     lost = {_name(peer, hosts) for peer in still.peers} & {node.name for node in hosts}
     return [
@@ -270,7 +269,7 @@ def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
     return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
 
 
-def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
+def _by_ending(rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
     down = tuple(node.name for node in hosts if node.container not in (None, "running"))
     if seen.complete and rc != 0 and rc not in TIMED_OUT:
         return ending("failed_after_result", evidence=seen.tail, rc=rc)
@@ -280,15 +279,15 @@ def _by_ending(rc: int, seen: Evidence, hosts: Sequence[Node]) -> Diagnosis:
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
         named, evidence = (reported.hosts, reported.evidence) if reported else (down, seen.tail)
-        rule = next((rule for rule in rules() if rule.cause == _STATUS[rc]), None)
+        rule = next((rule for rule in rules() if rule.id == _STATUS[rc]), None)
         if rule is None:
             return ending(_STATUS[rc], named, evidence=evidence, rc=rc)
         summary = f"mpirun ended with status {rc}: {rule.summary}"
-        return Diagnosis(rule.cause, summary, rule.remedy, named, evidence=evidence)
+        return Diagnosis(rule.id, summary, rule.remedy, named, evidence=evidence)
     return reported or ending("unknown", down, evidence=seen.tail, rc=rc)
 
 
-def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis | None:
+def _by_report(seen: Output, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
     signal, exited, lost = seen.signal, seen.exited, seen.lost
     if signal:
@@ -307,7 +306,7 @@ def _by_report(seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> 
     return ending("daemons", down, evidence=seen.generic[0]) if seen.generic else None
 
 
-def _timed_out(rc: int, seen: Evidence, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
+def _timed_out(rc: int, seen: Output, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
     # timeout(1) ends so if it had to kill mpirun, and if another process did.
     how = "the time limit was reached" + (", or mpirun was killed" if rc == _KILLED else "") + f" (status {rc})"
     if not seen.last_of:

@@ -21,7 +21,7 @@ _SHOWN = 12  # groups of ranks in a message
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class Process:
     """One process of the job. ``rank``: None for a launcher; ``cpu``: the share of one processor that it used."""
 
     host: str
@@ -38,14 +38,14 @@ class Stall:
     """``silent``: seconds without a new line; ``unanswered``: host to why it could not be checked."""
 
     silent: float
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[Process, ...] = ()
     unanswered: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def read(silent: Any, looks: Any) -> Stall:
     """``looks``: results of `leftovers.py look` in a loop over hosts, each with the host as its ``item``; anything that
     is not such an answer is a host that did not answer."""
-    seen: list[Seen] = []
+    seen: list[Process] = []
     unanswered: dict[str, str] = {}
     for look in looks if isinstance(looks, (list, tuple)) else ():
         item = look.get("item") if isinstance(look, Mapping) else None
@@ -55,7 +55,7 @@ def read(silent: Any, looks: Any) -> Stall:
         try:
             found = json.loads(look.get("stdout") or "")["processes"]
             seen += [
-                Seen(
+                Process(
                     host,
                     None if each["rank"] is None else int(each["rank"]),
                     int(each["pid"]),
@@ -76,8 +76,8 @@ def read(silent: Any, looks: Any) -> Stall:
     return Stall(seconds, tuple(seen), unanswered)
 
 
-def _by_rank(stall: Stall) -> dict[int, list[Seen]]:
-    found: dict[int, list[Seen]] = {}
+def _by_rank(stall: Stall) -> dict[int, list[Process]]:
+    found: dict[int, list[Process]] = {}
     for process in stall.seen:
         if process.rank is not None:
             found.setdefault(process.rank, []).append(process)
@@ -158,7 +158,7 @@ def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> 
     return "; ".join(groups + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
 
 
-def _doing(processes: Sequence[Seen]) -> str:
+def _doing(processes: Sequence[Process]) -> str:
     if not processes:
         return "its process was not seen"
     # Of a rank's processes (a shell, the program, its data loaders) the one that says most.

@@ -82,7 +82,7 @@ SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class PathVerdict:
     """``nranks``: size of the largest communicator, None if NCCL did not say; ``notes``: worth knowing, no fault.
 
     ``networks``: names of the networks that channels between hosts take; ``hcas``: the NICs that channels take (all
@@ -139,7 +139,7 @@ def _plain(pair: Pair) -> dict[str, Any]:
     return plain
 
 
-def judge(log: NcclLog, ranks: int | None = None, hosts: Sequence[str] | None = None) -> Verdict:
+def judge(log: NcclLog, ranks: int | None = None, hosts: Sequence[str] | None = None) -> PathVerdict:
     """``ranks``: how many were started; ``hosts``: names of the hosts that take part. None: believe the log."""
     return _Judge(log, ranks, None if hosts is None else tuple(map(short, hosts))).verdict()
 
@@ -185,7 +185,7 @@ class _Judge:
         if not self._world:
             self._hosts_from_channels()
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PathVerdict:
         if not (self._log.ranks or self._log.channels or self._log.networks):
             return self._done(UNKNOWN, self._silence(), ())
         apart = self._not_one_job()
@@ -736,7 +736,7 @@ class _Judge:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _done(self, verdict: str, reason: str, pairs: tuple[Pair, ...]) -> Verdict:
+    def _done(self, verdict: str, reason: str, pairs: tuple[Pair, ...]) -> PathVerdict:
         hcas = self._hcas()
         layers = tuple(sorted({hca.layer for hca in hcas}))
         for note in self._log.notes:
@@ -759,7 +759,7 @@ class _Judge:
         settings = {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)}
         within = {kind: len(found) for kind, found in sorted(self._within.items())}
         said = (self._log.relaxed_ordering, without, settings, within)
-        return Verdict(verdict, reason, pairs, self._hosts(), self._nranks, rank_hosts, grouped, *seen, *said)
+        return PathVerdict(verdict, reason, pairs, self._hosts(), self._nranks, rank_hosts, grouped, *seen, *said)
 
 
 def _path(channel: Channel) -> str:

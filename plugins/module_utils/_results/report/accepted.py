@@ -11,7 +11,7 @@ import difflib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ..._doctor.catalogue import catalogue
-from ..._doctor.model import PROVEN
+from ..._judge.packs.model import PROVEN
 from ..._judge.sentences import refusal
 
 THING = "report_accepted_findings"

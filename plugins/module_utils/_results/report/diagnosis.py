@@ -11,8 +11,8 @@ from typing import Any, Mapping, Sequence
 from ..._doctor import doctor, run_facts
 from ..._doctor.boots import Boots
 from ..._doctor.bundle import Selection
-from ..._doctor.completeness import NO_FAULT_SEEN
-from ..._doctor.model import CANDIDATE, HEALTHY
+from ..._doctor.completeness import HEALTHY, NO_FAULT_SEEN
+from ..._judge.packs.model import CANDIDATE
 from ..._proof.evidence import Job, gathered, short
 from ..._proof.verdict import PROVEN
 from ..._proof.witness import AGREES

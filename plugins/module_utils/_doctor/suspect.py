@@ -1,19 +1,19 @@
-"""One cause that the signs speak for, with what speaks for it. Pure."""
+"""What the search holds of one cause while it looks for all that speaks for it; the answer is its ``as_dict``. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+from .._judge.packs.model import Cause, Rule
 from .catalogue import layers
-from .model import Cause, Rule
 from .reading import Hit
 
 _EVIDENCE = 4
 
 
 @dataclasses.dataclass
-class Finding:
+class Suspect:
     cause: Cause
     certainty: str
     weight: float

@@ -1,4 +1,4 @@
-"""What a rule of the doctor is made of. Pure data types; the rules are in ``_judge/packs``.
+"""What a rule is made of: of the doctor, and of a failed run. Pure data types.
 
 A *sign* is something that a line says. A *cause* is what may be wrong, where one looks, and what puts it right. A
 *rule* joins signs to causes.
@@ -15,17 +15,17 @@ import functools
 import re
 from typing import Callable, Mapping, Match, Pattern
 
-from .._judge.conditions import Condition, parse
+from ..conditions import Condition, parse
+from ..words import any_of
 
 PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
-HEALTHY, FAULTY, CANNOT_TELL = "healthy", "faulty", "cannot_tell"
 
 # Kinds of signs. A fault is trouble by itself; a fact means something only beside others; an echo says that another
 # process failed; normal looks like trouble and is none:
 # it silences the line. Quiet silences as well, but a failing system prints it, too: it is no good word. Good is what a
 # working system prints; it silences nothing.
-FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = "fault", "fact", "echo", "normal", "quiet", "good"
+FAULT, FACT, ECHO, NORMAL, QUIET, GOOD = SIGNS = "fault", "fact", "echo", "normal", "quiet", "good"
 HARMLESS = (NORMAL, QUIET, GOOD)
 
 # Kinds of machines, and where a look runs.
@@ -79,12 +79,22 @@ class Sign:
     product: str = ""
     ended: bool = False
 
+    @functools.cached_property
+    def words(self) -> tuple[str, ...]:
+        """Of these, in lower case, every line that matches has one."""
+        return any_of(self.pattern)
+
+    def search(self, text: str, lower: str) -> Match[str] | None:
+        """``lower``: the text in lower case."""
+        match = self.pattern.search(text) if any(word in lower for word in self.words) else None
+        return match if match is None or self.test is None or self.test(match) else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not; conditions. ``causes``: most probable first.
     ``explains``: signs that follow from it; echoes always do. ``reported``: how sure it is if the device itself reports
-    it, in a piece of its own."""
+    it, in a piece of its own. ``summary``, ``remedy``: of a failed run, whose own cause is the ``id``."""
 
     id: str
     when: str
@@ -93,6 +103,8 @@ class Rule:
     source: str
     explains: tuple[str, ...] = ()
     reported: str = CANDIDATE
+    summary: str = ""
+    remedy: str = ""
 
     @functools.cached_property
     def conditions(self) -> tuple[Condition, ...]:
@@ -102,6 +114,10 @@ class Rule:
     def needed(self) -> tuple[tuple[str, ...], ...]:
         words = [word for word in self.when.split() if not word.startswith("!") and not parse(word)]
         return (*(tuple(word.split("|")) for word in words), *((condition.name,) for condition in self.conditions))
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for group in self.needed for name in group)
 
     @functools.cached_property
     def excluded(self) -> tuple[str, ...]:
