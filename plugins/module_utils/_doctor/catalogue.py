@@ -78,7 +78,8 @@ def catalogue() -> Catalogue:
 
 @functools.lru_cache(maxsize=2)
 def _built(packs: loader.Packs) -> Catalogue:
-    packs.refuse_twins()
+    for text in packs.twins():
+        raise yaml_files.PackError(text)
     runs = {rule: sign for rule, sign in launch_rules().items() if rule.causes}
     causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]

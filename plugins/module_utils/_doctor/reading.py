@@ -369,8 +369,8 @@ class Reading:
         found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
         for entry, ways in shape.maybe:
             here = entry.piece is None or entry.piece.search(piece.place)
-            match = entry.pattern.search(text) if here and any(way.search(text) for way in ways) else None
-            if match and (entry.test is None or entry.test(match)):
+            match = entry.heard(text) if here and any(way.search(text) for way in ways) else None
+            if match:
                 found.append((entry, match))
         return found
 

@@ -50,13 +50,10 @@ def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
 
 def _names(packs: loader.Packs) -> Iterator[str]:
     """Names that are none, and names that two of a kind have."""
-    seen: dict[tuple[str, str], Path] = {}
     for kind, name, pack in packs.names():
         if not _NAME.fullmatch(name):
             yield f"{pack.path}: {kind} is {name}, expected lower case letters, digits and underscores. Rename it."
-        if (kind, name) in seen:
-            yield f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well, expected once. Rename one."
-        seen[kind, name] = pack.path
+    yield from packs.twins()
 
 
 def _keys(data: Mapping[str, Any], known: Mapping[str, type], needed: Iterable[str]) -> Iterator[str]:

@@ -78,12 +78,12 @@ class Packs:
             yield from (("rule", name, pack) for name in pack.data.get("rules") or {})
         yield from (("sign", name, pack) for pack, name, _sign in self.signs())
 
-    def refuse_twins(self) -> None:
-        """Raises PackError for a name that two files give."""
+    def twins(self) -> Iterator[str]:
+        """Names that two files give."""
         seen: dict[tuple[str, str], Path] = {}
         for kind, name, pack in self.names():
             if (kind, name) in seen:
-                raise PackError(f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well. Rename one.")
+                yield f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well, expected once. Rename one."
             seen[kind, name] = pack.path
 
     def ordered(self, things: Iterable[Named], key: str, name: Callable[[Named], str]) -> list[Named]:

@@ -84,10 +84,13 @@ class Sign:
         """Of these, in lower case, every line that matches has one."""
         return any_of(self.pattern)
 
-    def search(self, text: str, lower: str) -> Match[str] | None:
-        """``lower``: the text in lower case."""
-        match = self.pattern.search(text) if any(word in lower for word in self.words) else None
+    def heard(self, text: str) -> Match[str] | None:
+        match = self.pattern.search(text)
         return match if match is None or self.test is None or self.test(match) else None
+
+    def search(self, text: str, lower: str) -> Match[str] | None:
+        """The same, for many lines; ``lower``: the text in lower case."""
+        return self.heard(text) if any(word in lower for word in self.words) else None
 
 
 @dataclasses.dataclass(frozen=True)
