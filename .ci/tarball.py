@@ -43,6 +43,7 @@ SHIPPED = (
     "plugins/module_utils/*.yml",
     "plugins/module_utils/_collect/*.json",
     "plugins/module_utils/_collect/words.txt",
+    "plugins/module_utils/_fabric/*.j2",
     "plugins/module_utils/_results/figures/*.json",
     "plugins/module_utils/_results/readers/*.json",
     "plugins/module_utils/_results/report/*.json",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics
+from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from .._judge.finding import Finding, text_table
@@ -129,33 +129,21 @@ def heat_map(fabric: Fabric, seen: Sequence[Sample], unit: str, simulated: bool)
             if not math.isnan(value):
                 row, column = one // nics, other // nics
                 cells.setdefault((row, column) if row < column else (column, row), []).append(value)
-    edge, best = (
-        -(-len(fabric.hosts) // step),
-        max((statistics.median(each) for each in cells.values()), default=1.0) or 1.0,
-    )
-    size, left, top = max(6, min(28, 640 // edge)), 110, 44
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + edge * size + 20}" height="{top + edge * size + 20}" '
-        'font-family="sans-serif" font-size="11">',
-        f"<title>Host against host, {html.escape(unit)}{' (SIMULATED)' if simulated else ''}</title>",
-        f'<text x="4" y="16">Host against host, {html.escape(unit)}; full colour is {best:.4g}'
-        f"{' - SIMULATED' if simulated else ''}</text>",
+    medians = {place: statistics.median(values) for place, values in cells.items()}
+    edge, best = -(-len(fabric.hosts) // step), max(medians.values(), default=1.0) or 1.0
+    squares = [
+        (row, column, median, _colour(median, best))
+        for row in range(edge)
+        for column in range(edge)
+        for median in [medians.get((min(row, column), max(row, column)))]
     ]
-    for row in range(edge):
-        if size >= 10:
-            parts.append(
-                f'<text x="4" y="{top + row * size + size - 2}">{html.escape(fabric.hosts[row * step][:16])}</text>'
-            )
-        for column in range(edge):
-            values = cells.get((min(row, column), max(row, column)))
-            median = statistics.median(values) if values else None
-            names = f"{fabric.hosts[row * step]} - {fabric.hosts[column * step]}"
-            given = "not measured" if median is None else f"{median:.4g}"
-            parts.append(
-                f'<rect x="{left + column * size}" y="{top + row * size}" width="{size - 1}" height="{size - 1}" '
-                f'fill="{_colour(median, best)}"><title>{html.escape(names)}: {given}</title></rect>'
-            )
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    # Here: the file is imported where modules run, too, and only the controller has the library for certain.
+    import jinja2  # noqa: PLC0415
+
+    text = Path(__file__).with_name("heat_map.svg.j2").read_text(encoding="utf-8")
+    template = jinja2.Template(text, autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    names, size = fabric.hosts[::step], max(6, min(28, 640 // edge))
+    return str(template.render(names=names, squares=squares, size=size, best=best, unit=unit, simulated=simulated))
 
 
 def _colour(value: float | None, best: float) -> str:

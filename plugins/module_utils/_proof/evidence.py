@@ -62,13 +62,12 @@ class Job:
         """What the hosts call themselves."""
         return frozenset(map(short, self.hosts.values()))
 
-    def foreign(self, given: Sequence[Any], what: str) -> str:
+    def foreign(self, given: Sequence[Any], what: str) -> list[str]:
         """Why these hosts are not those of the job; empty if they are."""
         found = {short(str(name)) for name in given if name}
         strange, lacking = sorted(found - self.names), sorted(self.names - found)
-        parts = [f"{what} {', '.join(strange[:4])}, which took no part" if strange else ""]
-        parts += [f"{what} nothing of {', '.join(lacking[:4])}" if lacking else ""]
-        return "; ".join(part for part in parts if part)
+        unknown = [f"{what} {', '.join(strange[:4])}, which took no part"] if strange else []
+        return unknown + ([f"{what} nothing of {', '.join(lacking[:4])}"] if lacking else [])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,10 @@ import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
 from .._results.figures.limits import PCIE_GENERATIONS
-from .rdma_ports import name, networks_text, roce_gids, training_ports
+from .evidence import whole
+from .rdma_ports import gbit_per_s, name, networks_text, roce_gids, training_ports
 from .snapshots import SIMULATED
 
-_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 _GENERATIONS = {rate: generation for generation, (rate, _share) in PCIE_GENERATIONS.items()}
 
 
@@ -106,21 +106,17 @@ def _uneven(seen: Sequence[tuple[Any, _Port]]) -> str:
 
 
 def _rate(port: _Port) -> float | None:
-    found = _RATE.match(str(port.facts.get("rate") or ""))
-    return float(found.group(1)) if found and float(found.group(1)) in ETHERNET_GBIT_PER_S else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    found = gbit_per_s(port.facts)
+    return found if found in ETHERNET_GBIT_PER_S else None
 
 
 _READ: tuple[tuple[str, Callable[[_Port], Any], str], ...] = (
     ("nic_link_gbit_per_s", _rate, "rdma_info: rate of the port (sysfs)"),
-    ("roce_mtu_bytes", lambda port: _whole(port.facts.get("active_mtu")), "rdma_info: active_mtu (ibv_devinfo)"),
-    ("interface_mtu_bytes", lambda port: _whole(port.facts.get("netdev_mtu")), "rdma_info: MTU of the interface"),
+    ("roce_mtu_bytes", lambda port: whole(port.facts.get("active_mtu")), "rdma_info: active_mtu (ibv_devinfo)"),
+    ("interface_mtu_bytes", lambda port: whole(port.facts.get("netdev_mtu")), "rdma_info: MTU of the interface"),
     (
         "pcie_max_payload_bytes",
-        lambda port: _whole((port.facts.get("pcie") or {}).get("max_payload")),
+        lambda port: whole((port.facts.get("pcie") or {}).get("max_payload")),
         "rdma_info: MaxPayload (configuration space, as the VM sees it)",
     ),
 )
@@ -133,7 +129,7 @@ def _pcie(ports: Sequence[_Port], values: dict[str, Any], sources: dict[str, str
         pcie = port.facts.get("pcie") or {}
         generation, width = (
             _GENERATIONS.get(pcie.get("current_link_speed") or 0.0),
-            _whole(pcie.get("current_link_width")),
+            whole(pcie.get("current_link_width")),
         )
         if generation is None or width is None:
             link = f"{pcie.get('current_link_speed')} GT/s x{pcie.get('current_link_width')}"

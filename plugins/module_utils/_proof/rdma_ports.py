@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 ROCE_V2 = "RoCE v2"
+_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 
 
 def roce_gids(port: Mapping[str, Any], networks: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -53,3 +55,9 @@ def name(port: Mapping[str, Any]) -> str:
     """mlx5_0, with the number of the port where it is not the first."""
     number = port.get("port", 1)
     return str(port.get("name")) if number == 1 else f"{port.get('name')}:{number}"
+
+
+def gbit_per_s(port: Mapping[str, Any]) -> float | None:
+    """Its rate, as sysfs prints it ("100 Gb/sec (4X EDR)"); None: not read."""
+    found = _RATE.match(str(port.get("rate") or ""))
+    return float(found[1]) if found else None

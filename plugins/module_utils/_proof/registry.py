@@ -1,34 +1,16 @@
-"""All witnesses, in the order of the report. A new one is a file in `witnesses` and a line here.
-
-Named one by one: what Ansible sends to a target holds only what is imported by name.
-"""
+"""All witnesses, in the order of the report. A new one is a file in `witnesses` and an entry in witnesses.yml."""
 
 from __future__ import annotations
 
-from .witness import Witness
-from .witnesses import (
-    acs,
-    ats,
-    detour,
-    doctor,
-    fabric,
-    job,
-    layers,
-    limits,
-    log,
-    numa,
-    path,
-    pcie_link,
-    ranks,
-    rdma_counters,
-    relaxed_ordering,
-    speed,
-    switch_counters,
-    topology,
-)
+import importlib
+from pathlib import Path
 
-_DECIDING = (job, log, ranks, layers, path, rdma_counters, switch_counters, limits, speed, fabric, doctor)
-# Beside the verdict: how good the path is.
-_BESIDE = (ats, acs, relaxed_ordering, topology, numa, pcie_link, detour)
-WITNESSES: tuple[Witness, ...] = tuple(module.WITNESS for module in (*_DECIDING, *_BESIDE))
-NAMES = tuple(witness.name for witness in WITNESSES)
+from .._judge import yaml_files
+from .witness import Witness
+
+_TABLE = yaml_files.read(Path(__file__).with_name("witnesses.yml"))
+WITNESSES: tuple[Witness, ...] = tuple(
+    Witness(name, judge=importlib.import_module(f"{__package__}.witnesses.{name}").judge, **entry)
+    for name, entry in _TABLE.items()
+)
+NAMES = tuple(_TABLE)

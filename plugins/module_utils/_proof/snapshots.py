@@ -12,7 +12,6 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from . import rdma_ports
@@ -22,7 +21,6 @@ UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
 IDLE_SHARE = 0.01
 # Counters of these widths stand still at their largest value (InfiniBand's performance counters) or wrap there.
-_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
 _PRIORITIES = range(8)
 # Where no counter tells the priorities apart (virtual functions, older firmware), that of the whole port bounds them.
@@ -196,11 +194,11 @@ def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
     """What the links can carry between the two readings, per direction; None if that is not known."""
-    rates = [_RATE.match(str(port.get("rate") or "")) for port in ports]
+    rates = [rdma_ports.gbit_per_s(port) for port in ports]
     before, after = (times[key] for key in ("before_at", "after_at"))
     if None in rates or not all(isinstance(at, (int, float)) for at in (before, after)):
         return None
-    return sum(float(rate[1]) for rate in rates if rate) * 1e9 / 8 * max(0.0, float(after) - float(before))
+    return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, float(after) - float(before))
 
 
 def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:

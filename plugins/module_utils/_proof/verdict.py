@@ -13,9 +13,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
+from .._results.readers.reading import picked
 from .evidence import Evidence
 from .registry import WITNESSES
-from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES
+from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES, Doubts
 
 PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID = "PROVEN", "PATH PROVEN", "NOT PROVEN", "INVALID RUN"
 VERDICTS = (PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID)
@@ -35,16 +36,10 @@ class Heard:
     unseen: str = ""
     needed: bool = True
     decides: bool = True
-    spares: tuple[str, ...] = ()
+    spares: Sequence[str] = ()
 
     def as_result(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "title": self.title,
-            "state": self.state,
-            "evidence": self.evidence,
-            "decides": self.decides,
-        }
+        return picked(self, "name", "title", "state", "evidence", "decides")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +56,7 @@ class Verdict:
 
     def as_result(self) -> dict[str, Any]:
         return {
-            "state": self.state,
-            "simulated": self.simulated,
-            "line": self.line,
+            **picked(self, "state", "simulated", "line"),
             "reasons": list(self.reasons),
             "besides": list(self.besides),
             "witnesses": [witness.as_result() for witness in self.witnesses],
@@ -72,17 +65,12 @@ class Verdict:
 
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
-    return [
-        Heard(
-            each.name,
-            each.title,
-            *each.judge(evidence),
-            needed=each.needed,
-            decides=each.decides,
-            spares=each.spares,
-        )
-        for each in WITNESSES
-    ]
+    found = []
+    for each in WITNESSES:
+        doubts = Doubts()
+        said = doubts.says(each.judge(evidence, doubts))
+        found.append(Heard(each.name, each.title, *said, each.needed, each.decides, each.spares))
+    return found
 
 
 def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:

@@ -75,10 +75,18 @@ def test_published_matrix_gives_both_efficiencies() -> None:
 def test_a_row_that_cannot_be_read_is_named_and_takes_no_other_with_it() -> None:
     good = {"nodes": 1, "gpus_per_node": 1, "precision": "fp32", "batch": 4, "repeats": [1.0, 2.0]}
     bad = [{**good, "repeats": []}, {**good, "nodes": "two"}, {"nodes": 1}, "text", {**good, "repeats": [float("nan")]}]
+    bad += [{**good, "nodes": 0}, {**good, "gpus_per_node": 0}, {**good, "repeats": [0.0]}]
     found = one("scaling", *bad, good)
     assert [row["median"] for row in found["rows"]] == [1.5]
     assert len(found["problems"]) == len(bad)
     assert all(f"result {index + 1} is left out" in text for index, text in enumerate(found["problems"]))
+
+
+def test_of_a_case_that_comes_twice_the_first_one_counts() -> None:
+    row = {"nodes": 1, "gpus_per_node": 1, "precision": "fp32", "batch": 4, "repeats": [1.0, 2.0]}
+    found = one("scaling", row, {**row, "repeats": [5.0]}, {**row, "batch": 8, "repeats": [7.0]})
+    assert [each["median"] for each in found["rows"]] == [1.5, 7.0]
+    assert len(found["problems"]) == 1 and "1n1g comes twice" in found["problems"][0]
 
 
 def test_a_median_that_the_repeats_do_not_give_is_a_problem() -> None:

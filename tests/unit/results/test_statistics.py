@@ -11,7 +11,6 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import R
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.published import DLPERF
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.statistics import (
     MINIMUM_REPEATS,
-    Case,
     describe,
     gate,
     median_interval,
@@ -35,7 +34,7 @@ def test_published_runs_give_the_published_median_and_mean() -> None:
 
 def test_spread_is_what_one_computes_by_hand() -> None:
     spread = describe([1.0, 2.0, 4.0, 8.0, 10.0])
-    assert (spread.median, spread.mean, spread.minimum, spread.maximum, spread.count) == (4.0, 5.0, 1.0, 10.0, 5)
+    assert (spread.median, spread.mean, spread.count) == (4.0, 5.0, 5)
     assert spread.iqr == 6.0  # quartiles 2 and 8
     assert spread.mad == pytest.approx(1.4826 * 3)  # distances 3 2 0 4 6
     assert spread.stdev == pytest.approx(math.sqrt(60 / 4))
@@ -74,9 +73,9 @@ def test_interval_of_a_large_sample_is_as_wide_as_theory_says() -> None:
 @settings(max_examples=40, deadline=None)
 def test_interval_encloses_the_median_and_stays_within_the_sample(sample: list[float]) -> None:
     spread = describe(sample)
-    assert spread.minimum <= spread.median <= spread.maximum
+    assert min(sample) <= spread.median <= max(sample)
     if spread.low is not None and spread.high is not None:
-        assert spread.minimum <= spread.low <= spread.median <= spread.high <= spread.maximum
+        assert min(sample) <= spread.low <= spread.median <= spread.high <= max(sample)
 
 
 @given(figures, st.randoms(use_true_random=False))
@@ -128,11 +127,6 @@ def test_not_enough_repeats_is_an_answer_and_no_pass(new: int, old: int) -> None
     assert f"{new} new and {old} of the baseline" in found.message
 
 
-def test_times_are_judged_the_other_way_round() -> None:
-    assert gate([1.2] * 5, [1.0] * 5, higher_is_better=False).verdict == "slower"
-    assert gate([0.8] * 5, [1.0] * 5, higher_is_better=False).verdict == "not_slower"
-
-
 @given(repeats, repeats)
 @settings(max_examples=20, deadline=None)
 def test_a_wider_margin_never_makes_a_run_slower(new: list[float], old: list[float]) -> None:
@@ -165,28 +159,25 @@ def test_a_margin_that_is_no_share_is_refused(options: dict[str, float]) -> None
     ],
 )
 def test_published_medians_give_the_published_speed_ups(series: tuple[str, int], speedups: list[float]) -> None:
-    rows = scaling([Case(*case) for case in DLPERF[series]])
-    assert [round(row.speedup_1gpu or 0, 2) for row in rows] == speedups
+    rows = scaling({(nodes, gpus): rate for nodes, gpus, rate in DLPERF[series]})
+    assert [round(row["speedup_1gpu"], 2) for row in rows.values()] == speedups
 
 
 def test_both_baselines_tell_a_loss_in_the_node_from_one_on_the_network() -> None:
-    rows = {row.case: row for row in scaling([Case(*case) for case in DLPERF["fp16", 256]])}
-    assert round(100 * (rows["4n8g"].efficiency_1gpu or 0), 1) == 39.6
-    assert round(100 * (rows["4n8g"].efficiency_1node or 0), 1) == 90.8
+    row = scaling({(nodes, gpus): rate for nodes, gpus, rate in DLPERF["fp16", 256]})[4, 8]
+    assert round(100 * row["efficiency_1gpu"], 1) == 39.6
+    assert round(100 * row["efficiency_1node"], 1) == 90.8
 
 
 def test_a_baseline_that_was_not_measured_is_unknown_and_named() -> None:
-    (row,) = scaling([Case(4, 8, 100.0)])
-    assert (row.speedup_1gpu, row.efficiency_1gpu, row.speedup_1node, row.efficiency_1node) == (None,) * 4
-    assert row.reason == "1n1g and 1n8g was not measured"
+    (row,) = scaling({(4, 8): 100.0}).values()
+    ratios = [row[f"{kind}_{base}"] for kind in ("speedup", "efficiency") for base in ("1gpu", "1node")]
+    assert ratios == [None] * 4
+    assert row["baseline_missing"] == "1n1g and 1n8g was not measured"
+    (row,) = scaling({(4, 1): 100.0}).values()
+    assert row["baseline_missing"] == "1n1g was not measured"
 
 
 def test_more_than_nine_nodes_are_a_number_and_not_a_character() -> None:
-    rows = scaling([Case(1, 1, 10.0), Case(16, 8, 1000.0)])
-    assert (rows[1].case, rows[1].gpus, rows[1].speedup_1gpu) == ("16n8g", 128, 100.0)
-
-
-@pytest.mark.parametrize("cases", [[Case(0, 1, 1.0)], [Case(1, 1, 1.0), Case(1, 1, 2.0)], [Case(1, 1, 0.0)]])
-def test_a_matrix_that_makes_no_sense_is_refused(cases: list[Case]) -> None:
-    with pytest.raises(RefusedError):
-        scaling(cases)
+    row = scaling({(1, 1): 10.0, (16, 8): 1000.0})[16, 8]
+    assert (row["gpus"], row["speedup_1gpu"]) == (128, 100.0)

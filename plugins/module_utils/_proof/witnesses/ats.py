@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Iterator
+
 from ..evidence import Evidence
-from ..path_nics import nics, tell
-from ..witness import Doubts, Said, Witness
+from ..path_nics import NOTE, UNREAD, WRONG, PathNic, Word, survey
+from ..witness import Doubts
 
-_CONFIG = "configuration space is not shown whole (root, and 4096 bytes of it, are needed)"
-_IOMMU = "ATS is off, and whether an IOMMU translates the NIC's addresses is not known"
-
-
-def judge(evidence: Evidence) -> Said:
-    doubts, count, unneeded = Doubts(), 0, 0
-    found: dict[str, list[str]] = {
-        "ATS is off": [],
-        "the NIC shows no ATS (ATS_ENABLED is not in force in its firmware)": [],
-        "its firmware has ATS_ENABLED False": [],
-    }
-    missing: dict[str, list[str]] = {_CONFIG: [], _IOMMU: []}
-    for nic in nics(evidence, doubts):
-        count += 1
-        state, firmware = nic.facts.get("ats"), (nic.facts.get("firmware") or {}).get("ATS_ENABLED")
-        if state not in ("on", "off", "absent"):
-            missing[_CONFIG].append(nic.label)
-        elif state == "on":
-            if firmware == "False":
-                found["its firmware has ATS_ENABLED False"].append(nic.label)
-        elif nic.facts.get("iommu") in ("none", "identity") and not nic.in_vm:
-            unneeded += 1
-        elif nic.in_vm or nic.facts.get("iommu"):
-            found[list(found)[0 if state == "off" else 1]].append(nic.label)
-        else:
-            missing[_IOMMU].append(nic.label)
-    tell(doubts, found, missing)
-    if unneeded:
-        doubts.notes.append("no IOMMU translates there, so the NIC need not")
-    return doubts.says(f"in force on {count - unneeded} of {count} NICs")
+_WITHOUT = {
+    "off": "ATS is off",
+    "absent": "the NIC shows no ATS (ATS_ENABLED is not in force in its firmware)",
+}
 
 
-WITNESS = Witness(
-    "ats",
-    "Address translation by the NIC (ATS)",
-    judge,
-    "configuration space of each NIC, read as root (ATSCtl), and whether the machine is a VM",
-    decides=False,
-)
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    found = survey(evidence, doubts, _look)
+    return f"in force on {len(found) - sum(map(_is_unneeded, found))} of {len(found)} NICs"
+
+
+def _is_unneeded(nic: PathNic) -> bool:
+    return nic.facts.get("ats") in _WITHOUT and nic.facts.get("iommu") in ("none", "identity") and not nic.in_vm
+
+
+def _look(nic: PathNic) -> Iterator[Word]:
+    state = nic.facts.get("ats")
+    if state == "on":
+        if (nic.facts.get("firmware") or {}).get("ATS_ENABLED") == "False":
+            yield WRONG, "its firmware has ATS_ENABLED False"
+    elif state not in _WITHOUT:
+        yield UNREAD, "configuration space is not shown whole (root, and 4096 bytes of it, are needed)"
+    elif _is_unneeded(nic):
+        yield NOTE, "no IOMMU translates there, so the NIC need not"
+    elif nic.in_vm or nic.facts.get("iommu"):
+        yield WRONG, _WITHOUT[state]
+    else:
+        yield UNREAD, "ATS is off, and whether an IOMMU translates the NIC's addresses is not known"

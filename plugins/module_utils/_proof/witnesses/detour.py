@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..._results.figures.limits import MEASUREMENT_MARGIN
 from ..evidence import Evidence
 from ..path_nics import NOT_READ
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 
 # Two figures at the wire's own limit cannot differ: then the wire is what was measured, and not the way to it.
 AT_THE_WIRE = 0.9
@@ -13,8 +13,8 @@ AT_THE_WIRE = 0.9
 MAY_LOSE = 0.05
 
 
-def judge(evidence: Evidence) -> Said:
-    doubts, good = Doubts(), []
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    good = []
     for pair in evidence.detours:
         shown = f"{pair.what}: {pair.direct:.4g} GB/s by GPUDirect, {pair.host:.4g} "
         shown += "through host memory" if pair.staged else "from host memory"
@@ -27,13 +27,4 @@ def judge(evidence: Evidence) -> Said:
             good.append(shown + (", at the limit of the wire" if wire else ""))
     if not evidence.detours:
         doubts.missing.append(f"{NOT_READ}: both ways were not measured (benchmark bandwidth, gpu_direct and gpu_host)")
-    return doubts.says("; ".join(good[:2]))
-
-
-WITNESS = Witness(
-    "detour",
-    "GPUDirect against the detour",
-    judge,
-    "benchmark bandwidth over gpu_direct and gpu_host, or perftest with GPU memory and with host memory",
-    decides=False,
-)
+    return "; ".join(good[:2])

@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from ..._judge.packs.model import CANDIDATE
 from ..._results.figures.speed import BAD
 from ..evidence import Evidence
-from ..witness import AGREES, Doubts, Said, Witness
+from ..witness import Doubts
 
 # A queue asked its sender to wait, or marked packets: the lossless class does its work.
 _CONGESTION = re.compile(r"^\s*(?:[rt]x_prio\d_pause|(?:np|rp)_\w*(?:ecn|cnp)\w*)\s*[:=]|.*Possible SYN flooding")
@@ -20,14 +20,14 @@ _STATE = re.compile(r"^(?:hosts|switches|esxi)/(?!.*dmesg)")
 _SHOWN = 4
 
 
-def judge(evidence: Evidence) -> Said:
-    diagnosis, doubts = evidence.doctor, Doubts()
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    diagnosis = evidence.doctor
     if not diagnosis:
         doubts.missing.append("the doctor did not run")
-        return doubts.says("")
+        return ""
     if diagnosis.get("failed"):
         doubts.missing.append(f"it failed: {diagnosis['failed']}")
-        return doubts.says("")
+        return ""
     findings = [finding for finding in diagnosis.get("findings") or () if isinstance(finding, Mapping)]
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
@@ -36,11 +36,11 @@ def judge(evidence: Evidence) -> Said:
         (doubts.notes if quiet else doubts.wrong).append(sentence(finding))
     doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
     besides = " but what was accepted" if taken else ""
-    fact = doubts.wrong[0].partition(" (seen: ")[0] if doubts.wrong else ""
-    said = doubts.says(f"nothing that this run read names a cause of trouble{besides}", fact)
-    if said.state != AGREES or not taken:
-        return said
-    return said._replace(fact="; ".join(f"{each['cause']}, because {each['accepted']}" for each in taken))
+    if doubts.wrong:
+        doubts.fact = doubts.wrong[0].partition(" (seen: ")[0]
+    else:
+        doubts.fact = "; ".join(f"{each['cause']}, because {each['accepted']}" for each in taken)
+    return f"nothing that this run read names a cause of trouble{besides}"
 
 
 def sentence(finding: Mapping[str, Any]) -> str:
@@ -60,14 +60,3 @@ def _of_the_pace(finding: Mapping[str, Any]) -> bool:
     """A mere candidate because the exchange is slow, and for nothing else: the witness of the speed says that."""
     files = {str(entry.get("file")) for entry in finding.get("evidence") or ()}
     return finding.get("certainty") == CANDIDATE and {f for f in files if not _STATE.match(f)} == {"job/speed.txt"}
-
-
-WITNESS = Witness(
-    "doctor",
-    "Doctor findings",
-    judge,
-    "the doctor's answer on the logs and readings of this run: no cause, not even a possible one; pauses and marks of "
-    "congestion control are reported, and count only where the exchange is slow; what "
-    "`report_accepted_findings` names is reported with its reason",
-    needed=False,
-)

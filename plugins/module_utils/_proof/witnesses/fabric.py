@@ -9,16 +9,16 @@ from typing import Any, Mapping
 
 from ..binding import shortly_before
 from ..evidence import Evidence, short
-from ..witness import DISAGREES, Doubts, Said, Witness
+from ..witness import Doubts
 
 
-def judge(evidence: Evidence) -> Said:
-    fabric, doubts = evidence.fabric or {}, Doubts()
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    fabric = evidence.fabric or {}
     report = fabric.get("report")
     if not isinstance(report, Mapping) or not report:
         reason = str(fabric.get("skipped") or "no check before this run")
         doubts.missing.append(reason)
-        return doubts.says("")
+        return ""
     if report.get("simulated"):
         doubts.missing.append("its devices or programs were SIMULATED")
     when = Doubts()
@@ -26,7 +26,7 @@ def judge(evidence: Evidence) -> Said:
     # Too old, or of another time, is as good as none: it says nothing for or against this run.
     if when.wrong or when.missing:
         doubts.missing += [*when.wrong, *when.missing]
-        return doubts.says("")
+        return ""
     checked = {short(str(name)) for name in report.get("hosts") or ()}
     job = {short(name) for name in evidence.job.hosts}
     if job - checked or not job:
@@ -46,7 +46,7 @@ def judge(evidence: Evidence) -> Said:
     tests = sum(_count(each) for each in (report.get("measured") or {}).values())
     if not tests:
         doubts.missing.append("nothing was measured in it")
-    return doubts.says(
+    return (
         f"{report.get('form', 'a')} form: {tests:,} measurements between {len(checked)} hosts on "
         f"{report.get('rails')} rail(s), nothing found"
     )
@@ -55,14 +55,3 @@ def judge(evidence: Evidence) -> Said:
 def _count(measured: Any) -> int:
     tests = measured.get("tests") if isinstance(measured, Mapping) else 0
     return tests if isinstance(tests, int) and not isinstance(tests, bool) and tests > 0 else 0
-
-
-WITNESS = Witness(
-    "fabric",
-    "Fabric check before the job",
-    judge,
-    "the report of role fabric of the hour before the training, complete, on all hosts of the job, without a fault of "
-    "theirs",
-    needed=False,
-    spares=(DISAGREES,),
-)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 from ..evidence import Evidence
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 
 # What CUDA calls its devices: "NVIDIA H100 80GB HBM3", older drivers "Tesla V100-SXM2-16GB", "A100-SXM4-40GB".
 _GPU = re.compile(r"NVIDIA |Tesla |Quadro |GeForce |TITAN |GRID |[A-Z]{1,2}\d{1,3}[A-Z]?\b")
 
 
-def judge(evidence: Evidence) -> Said:
+def judge(evidence: Evidence, doubts: Doubts) -> str:
     job, result = evidence.job, evidence.result or {}
-    doubts = Doubts()
     if not job.id or not job.hosts or job.ranks is None:
         doubts.missing.append("the run, its hosts or its number of ranks are not known")
     if len(job.names) != len(job.hosts):
@@ -42,18 +41,8 @@ def judge(evidence: Evidence) -> Said:
         if other:
             noun = "the ranks used" if key == "backend" else "the ranks computed on"
             doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")
-    return doubts.says(
+    return (
         f"run {job.id}: {job.ranks} ranks with NCCL ({job.network}) on GPUs of {len(job.hosts)} hosts"
         if job.hosts
         else ""
     )
-
-
-WITNESS = Witness(
-    "job",
-    "One job",
-    judge,
-    "name, hosts, number of ranks, begin and end of the run, and the network that NCCL was allowed; of each rank its "
-    "backend (nccl) and its device (a GPU of NVIDIA); no problem that the caller reports, such as an exit status; no "
-    "host that booted after the training had begun",
-)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from ..._results.figures.limits import Comparison
 from ..evidence import Evidence
-from ..witness import MISSING, Doubts, Said, Witness
+from ..witness import Doubts
 
 
-def judge(evidence: Evidence) -> Said:
-    doubts = Doubts()
+def judge(evidence: Evidence, doubts: Doubts) -> str:
     known = [comparison for comparison in evidence.comparisons if comparison.ratio is not None]
     above = [comparison for comparison in known if comparison.exceeded]
     doubts.impossible.extend(_above(comparison) for comparison in above if comparison.physical)
@@ -21,9 +20,9 @@ def judge(evidence: Evidence) -> Said:
             (each.limit.how for each in evidence.comparisons if each.physical and each.limit.value is None), ""
         )
         doubts.missing.append(f"no figure could be compared with a physical limit{because and ' (' + because + ')'}")
-        return doubts.says("")
+        return ""
     closest = max(physical, key=lambda comparison: comparison.ratio or 0.0)
-    return doubts.says(
+    return (
         f"{len(physical)} compared; the closest, {closest.what}, is at {100 * (closest.ratio or 0):.1f} % of its limit"
     )
 
@@ -33,13 +32,3 @@ def _above(comparison: Comparison) -> str:
         f"{comparison.what}: {comparison.achieved:.4g} {comparison.limit.unit} is above the limit of "
         f"{comparison.limit.value:.4g} ({comparison.limit.name}: {comparison.limit.how})"
     )
-
-
-WITNESS = Witness(
-    "limits",
-    "Figures below what the hardware can do",
-    judge,
-    "link speed, RoCE MTU and PCIe of the NICs, so that at least one figure has a physical limit; no figure lies above "
-    "its limit",
-    spares=(MISSING,),
-)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Mapping
 
+from ..._results.figures.limits import is_positive
 from ..binding import same_job
 from ..evidence import CLOCK_S, Evidence
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 from .ranks import RANK_CODES
 
 # Problems of a log after which its figures are no result of a run of all ranks. Everything else in a log (a header that
@@ -30,12 +31,11 @@ _START_S, _LONGEST = 3600.0, 20.0
 _SIZES = ("num_batches", "batch_size_per_device", "batch_size_global", "model", "precision")
 
 
-def judge(evidence: Evidence) -> Said:
+def judge(evidence: Evidence, doubts: Doubts) -> str:
     result = evidence.result
-    doubts = Doubts()
     if not result or (result.get("total") is None and not result.get("per_rank")):
         doubts.missing.append("there is no training result")
-        return doubts.says("")
+        return ""
     same_job(result.get("job"), evidence.job, "the result", doubts)
     for problem in result.get("problems") or ():
         code = problem.get("code")
@@ -48,7 +48,7 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.append("the reader says that the log is not in order")
     _sizes(evidence, result, doubts)
     difference = (result.get("agreement") or {}).get("relative_difference") or 0.0
-    return doubts.says(f"the ranks add up to the printed total ({100 * difference:+.2f} %)")
+    return f"the ranks add up to the printed total ({100 * difference:+.2f} %)"
 
 
 def _sum(result: Mapping[str, Any], doubts: Doubts) -> None:
@@ -58,7 +58,7 @@ def _sum(result: Mapping[str, Any], doubts: Doubts) -> None:
         return
     speeds = [rank.get("images_per_second") for rank in result.get("per_rank") or ()]
     total = result.get("total")
-    if agreement.get("ok") is not True or not speeds or total is None or not all(map(_speed, [*speeds, total])):
+    if agreement.get("ok") is not True or not speeds or total is None or not all(map(is_positive, [*speeds, total])):
         doubts.missing.append("sum and total cannot be compared: one of the two was not printed")
     elif abs(math.fsum(speeds) - total) > _TOLERANCE * total + 0.05 * len(speeds) + 0.01:
         doubts.impossible.append(f"the ranks add up to {math.fsum(speeds):.2f} images/s, the total is {total:.2f}")
@@ -116,16 +116,3 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) and number > 0 else None
-
-
-def _speed(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-
-
-WITNESS = Witness(
-    "log",
-    "The log of the run",
-    judge,
-    "the training's log: no problem in it, the sum of the ranks within 1 % of the printed total, and no more work than "
-    "fits between begin and end of the run",
-)

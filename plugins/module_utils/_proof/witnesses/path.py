@@ -6,7 +6,7 @@ from typing import Any, Mapping
 
 from ..binding import during, same_job
 from ..evidence import Evidence, Job, short, whole
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 
 GOOD = "gdrdma"
 PATHS: Mapping[str, str] = {
@@ -18,9 +18,8 @@ PATHS: Mapping[str, str] = {
 }
 
 
-def judge(evidence: Evidence) -> Said:
+def judge(evidence: Evidence, doubts: Doubts) -> str:
     path, job = evidence.path, evidence.job
-    doubts = Doubts()
     if not path:
         backends = {
             (rank.get("machine") or {}).get("backend") for rank in (evidence.result or {}).get("per_rank") or ()
@@ -28,13 +27,12 @@ def judge(evidence: Evidence) -> Said:
         other = ", ".join(sorted(str(backend) for backend in backends - {None}))
         log = f"the ranks used {other}, not NCCL" if other and "nccl" not in backends else "no NCCL log was read"
         doubts.missing.append(f"{log}; a run without one is unknown, not good")
-        return doubts.says("")
+        return ""
     verdict, reason = str(path.get("verdict") or "unknown"), str(path.get("reason") or "no reason given")
-    fact = PATHS.get(verdict, "") if verdict != GOOD else ""
     if verdict == "not_one_job":
         doubts.impossible.append(f"the hosts did not form one job: {reason}")
     elif verdict in PATHS and verdict != GOOD:
-        doubts.wrong.append(f"{fact}: {reason}")
+        doubts.wrong.append(f"{PATHS[verdict]}: {reason}")
     elif verdict == "unknown":
         doubts.missing.append(reason)
     elif verdict != GOOD:
@@ -54,8 +52,9 @@ def judge(evidence: Evidence) -> Said:
         _bound(path, job, doubts)
         _roce(path, job, doubts)
         _same_ranks(path, evidence, doubts)
-        return doubts.says(f"{PATHS[GOOD]} on {len(pairs)} pairs of ranks: {reason}", fact)
-    return doubts.says("", fact)
+        return f"{PATHS[GOOD]} on {len(pairs)} pairs of ranks: {reason}"
+    doubts.fact = PATHS.get(verdict, "")
+    return ""
 
 
 def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, doubts: Doubts) -> None:
@@ -85,9 +84,7 @@ def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, do
     if any(pair.get("source_host") == pair.get("target_host") for pair in pairs):
         doubts.wrong.append("a pair lies within a host")
     for end, word in (("source_host", "sends"), ("target_host", "receives")):
-        foreign = job.foreign([pair.get(end) for pair in pairs], f"NCCL's log {word} on")
-        if foreign:
-            doubts.wrong.append(foreign)
+        doubts.wrong += job.foreign([pair.get(end) for pair in pairs], f"NCCL's log {word} on")
 
 
 def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubts) -> None:
@@ -133,9 +130,7 @@ def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     if not path.get("hosts"):
         doubts.missing.append("the hosts of NCCL's log are not known")
     elif job.hosts:
-        foreign = job.foreign(list(path.get("hosts") or ()), "NCCL's log has")
-        if foreign:
-            doubts.wrong.append(foreign)
+        doubts.wrong += job.foreign(list(path.get("hosts") or ()), "NCCL's log has")
     ranks = whole(path.get("nranks"))
     if ranks is None or job.ranks is None:
         doubts.missing.append("how many ranks NCCL's log or the job has is not known")
@@ -167,12 +162,3 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
         doubts.missing.append(f"the NICs that NCCL used on {', '.join(silent[:4])} are not known")
     if names - job.names and job.names:
         doubts.wrong.append(f"NCCL names NICs of {', '.join(sorted(names - job.names)[:4])}, which took no part")
-
-
-WITNESS = Witness(
-    "path",
-    "The data path in NCCL's own log",
-    judge,
-    "what NCCL wrote in the timed training itself: every channel between the job's hosts over the network that was "
-    "asked for, RoCE, with GPUDirect RDMA at both ends, and no problem in the log",
-)

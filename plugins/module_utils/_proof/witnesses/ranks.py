@@ -6,22 +6,21 @@ import collections
 from typing import Any
 
 from ..evidence import Evidence, short
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 
 RANK_CODES = ("missing_ranks", "too_many_ranks", "duplicate_rank", "rank_conflict", "not_one_job", "unfinished")
 _FATAL = ("missing_ranks", "too_many_ranks", "duplicate_rank", "rank_conflict", "not_one_job")
 
 
-def judge(evidence: Evidence) -> Said:
+def judge(evidence: Evidence, doubts: Doubts) -> str:
     result, job = evidence.result or {}, evidence.job
-    doubts = Doubts()
     per_rank = list(result.get("per_rank") or ())
     for problem in result.get("problems") or ():
         if problem.get("code") in RANK_CODES:
             (doubts.impossible if problem["code"] in _FATAL else doubts.wrong).append(str(problem.get("message")))
     if not per_rank:
         doubts.missing.append("no rank has a result")
-        return doubts.says("")
+        return ""
     expected = evidence.expected_ranks if evidence.expected_ranks is not None else job.ranks
     if expected is None:
         doubts.missing.append("the number of started ranks is not known")
@@ -40,10 +39,8 @@ def judge(evidence: Evidence) -> Said:
     if "" in hosts or not job.hosts:
         doubts.missing.append("the hosts of the ranks are not known")
     else:
-        foreign = job.foreign(list(hosts), "ranks trained on")
-        if foreign:
-            doubts.wrong.append(foreign)
-    return doubts.says(f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}")
+        doubts.wrong += job.foreign(list(hosts), "ranks trained on")
+    return f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}"
 
 
 def _weights(per_rank: list[dict[str, Any]], doubts: Doubts) -> None:
@@ -52,11 +49,3 @@ def _weights(per_rank: list[dict[str, Any]], doubts: Doubts) -> None:
         doubts.missing.append("a rank does not say which weights it ended with")
     if len(weights) > 1:
         doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
-
-
-WITNESS = Witness(
-    "ranks",
-    "Every rank reports",
-    judge,
-    "a result of each rank that was started, with its number and its host; the hosts are those of the job",
-)

@@ -8,11 +8,11 @@ from ..binding import around
 from ..counters import few
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, Job, gathered, short
-from ..witness import Doubts, Said, Witness
+from ..witness import Doubts
 
 
-def judge(evidence: Evidence) -> Said:
-    doubts, job = Doubts(), evidence.job
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    job = evidence.job
     text = judge_counters(evidence.rdma, evidence.due, doubts)
     places = (evidence.rdma or {}).get("places") or {}
     if places:
@@ -28,7 +28,7 @@ def judge(evidence: Evidence) -> Said:
         _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
         around(place, seen, job, doubts)
     _identity(places, job, doubts)
-    return doubts.says(text)
+    return text
 
 
 def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts) -> None:
@@ -77,14 +77,3 @@ def channels(evidence: Evidence, node: str) -> set[str]:
         hca for hca in path.get("hcas") or () if hca.get("index") in used and short(str(hca.get("host") or "")) == host
     ]
     return gathered(evidence.job, {"hcas": chosen}).get(node, set())
-
-
-WITNESS = Witness(
-    "rdma_counters",
-    "RDMA counters of the NICs",
-    judge,
-    "the RDMA counters of the NICs that NCCL used, on every host of the job, read shortly before and after the "
-    "training, with the same boot id, cards and addresses in both readings, none of them there twice: at least 90 % "
-    "of what the gradients had to move and no more than they can have moved, something on every rail that NCCL was "
-    "set to use, and nothing discarded",
-)

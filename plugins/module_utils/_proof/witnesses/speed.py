@@ -11,14 +11,14 @@ from typing import Any, Mapping
 from ..._results.figures.speed import BAD, LEAST_SHARE, NOT_MEASURED, USUAL_SHARE
 from ..counters import few
 from ..evidence import Evidence
-from ..witness import DISAGREES, MISSING, Doubts, Said, Witness
+from ..witness import Doubts
 
 
-def judge(evidence: Evidence) -> Said:
-    pace, doubts = evidence.speed, Doubts()
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    pace = evidence.speed
     if pace is None or pace.state == NOT_MEASURED:
         doubts.missing.append(pace.why if pace else "no rank measured an all-reduce alone after the training")
-        return doubts.says("")
+        return ""
     share = pace.share or 0.0
     figure = (
         f"an all-reduce alone reaches {pace.bus_gb_s:.4g} GB/s, {100 * share:.0f} % of what the links of a node carry "
@@ -33,15 +33,16 @@ def judge(evidence: Evidence) -> Said:
         ]
     elif LEAST_SHARE <= share < USUAL_SHARE:
         doubts.notes.append("a bit low: sound sites reach 92 to 97 %; look at the settings of NIC and slot")
-    for text in _paused(evidence.rdma or {}, pace.least_share):
-        doubts.wrong.append(text)
-    said = doubts.says(figure, fact=f"{100 * share:.0f} % of what the links carry" if doubts.wrong else "")
-    if share < LEAST_SHARE and not doubts.wrong:
-        why = f"least_share is {pace.least_share:g}"
-        if pace.nvlink_share:
-            why = f"NVLink is the limit ({100 * pace.nvlink_share:.0f} % of what the NVLinks of a GPU carry)"
-        return said._replace(fact=f"{100 * share:.0f} % of what the links carry, because {why}")
-    return said
+    doubts.wrong += _paused(evidence.rdma or {}, pace.least_share)
+    fact = f"{100 * share:.0f} % of what the links carry"
+    if doubts.wrong:
+        doubts.fact = fact
+    elif pace.nvlink_share and share < LEAST_SHARE:
+        limit = f"{100 * pace.nvlink_share:.0f} % of what the NVLinks of a GPU carry"
+        doubts.fact = f"{fact}, because NVLink is the limit ({limit})"
+    elif share < LEAST_SHARE:
+        doubts.fact = f"{fact}, because least_share is {pace.least_share:g}"
+    return figure
 
 
 def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:
@@ -55,15 +56,3 @@ def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:
         if share > 1 - least_share:
             found.append(f"{place} ({100 * share:.0f} % of the time)")
     return [f"pauses of the lossless class held up the data at {few(found)}"] if found else []
-
-
-WITNESS = Witness(
-    "speed",
-    "Speed of the exchange",
-    judge,
-    "bytes and seconds of an all-reduce that every rank measures alone after the training (this collection's "
-    "ResNet-50), and the links of the NICs: at least 75 % of what they carry, or `least_share` of `report_limits`; "
-    "or 60 % where the bus bandwidth is 75 % of what the "
-    "NVLinks of a GPU carry; pauses of the lossless class for no longer part of the run than that leaves",
-    spares=(DISAGREES, MISSING),
-)

@@ -9,15 +9,15 @@ from ..counters import PACKET_BYTES, few
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, short
 from ..snapshots import IDLE_SHARE
-from ..witness import MISSING, Doubts, Said, Witness
+from ..witness import Doubts
 
 # How far NICs and switch may differ: both are read within seconds, not at one moment.
 SLACK = 0.15
 CONTROL_PACKETS = 100_000  # of connections and of other small traffic in the lossless class
 
 
-def judge(evidence: Evidence) -> Said:
-    doubts, job = Doubts(), evidence.job
+def judge(evidence: Evidence, doubts: Doubts) -> str:
+    job = evidence.job
     text = judge_counters(evidence.switches, evidence.due, doubts)
     for place, seen in ((evidence.switches or {}).get("places") or {}).items():
         nodes = seen.get("nodes")
@@ -32,7 +32,7 @@ def judge(evidence: Evidence) -> Said:
         doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
         if seen.get("received_packets") is not None:
             _partners(seen, (evidence.rdma or {}).get("places") or {}, doubts)
-    return doubts.says(text)
+    return text
 
 
 def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
@@ -110,14 +110,3 @@ def _shares(ports: Mapping[str, int], shares: list[float], word: str, comparable
         ]
         if unlike:
             doubts.wrong.append(f"no NIC {word} what was counted at {few(unlike)}")
-
-
-WITNESS = Witness(
-    "switch_counters",
-    "Counters of the switch in the lossless class",
-    judge,
-    "the counters of the switch ports, read shortly before and after the "
-    "training: at least 90 % of what the gradients had to move, at each port as much as at a NIC of the job, nothing "
-    "of others, and nothing discarded",
-    spares=(MISSING,),
-)

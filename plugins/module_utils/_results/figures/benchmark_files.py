@@ -11,13 +11,12 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from ..._layer import LayerError
 from ..readers.reading import picked
 from .limits import bus_gbyte_per_s
-from .statistics import Case, describe, groups, scaling
+from .statistics import describe, groups, scaling
 
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
 _SPREAD = ("count", "median", "mean", "stdev", "iqr", "mad", "cv", "low", "high", "confidence")
-_RATIOS = ("speedup_1gpu", "efficiency_1gpu", "speedup_1node", "efficiency_1node")
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
 
 
@@ -103,15 +102,14 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
                 problems.append(f"scaling: {row['case']} prints the {key} {printed:g}, its repeats give {row[key]:g}")
         rows.append(row)
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
-        matrix: dict[str, Any] = {}
+        matrix: dict[tuple[int, int], Any] = {}
         for each in same:
-            if matrix.setdefault(each["case"], each) is not each:
+            if matrix.setdefault((each["nodes"], each["gpus_per_node"]), each) is not each:
                 problems.append(
                     f"scaling: {each['case']} comes twice ({', '.join(map(str, shared))}): the first one is used"
                 )
-        ratios = scaling([Case(row["nodes"], row["gpus_per_node"], row["median"]) for row in matrix.values()])
-        for used, ratio in zip(matrix.values(), ratios):
-            used.update(picked(ratio, "gpus", *_RATIOS), baseline_missing=ratio.reason)
+        for shape, ratios in scaling({shape: row["median"] for shape, row in matrix.items()}).items():
+            matrix[shape].update(ratios)
     return [row for row in rows if "gpus" in row]
 
 

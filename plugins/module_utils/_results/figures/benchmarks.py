@@ -21,6 +21,7 @@ from ..launch.mpirun import nodes
 from ..readers.mxnet_scaling import Case, Group
 from ..readers.tags import lines_of
 from .benchmark_files import KINDS
+from .statistics import groups
 
 MARK = "ROCEMESH-BENCHMARK "
 _CASE = re.compile(r"([1-9]\d*)n([1-9]\d*)g")
@@ -211,12 +212,9 @@ def scaling_results(
     """(results, problems): one result per case, precision and batch of the plan, with the repeats that are there.
     ``done``: saved records; those that the plan does not name are left out."""
     by_name = {record["name"]: record for record in done}
-    groups: dict[tuple[int, int, str, int], list[Mapping[str, Any]]] = {}
-    for entry in plan:
-        key = (entry["nodes"], entry["gpus_per_node"], entry["precision"], entry["batch"])
-        groups.setdefault(key, []).append(entry)
     results, problems = [], []
-    for (count, gpus, precision, batch), entries in groups.items():
+    for case, entries in groups(plan, ("nodes", "gpus_per_node", "precision", "batch")).items():
+        count, gpus, precision, batch = case
         there = [by_name[entry["name"]] for entry in entries if entry["name"] in by_name]
         if len(there) < len(entries):
             missing = [entry["repeat"] for entry in entries if entry["name"] not in by_name]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
+
+from .limits import is_positive
+from .statistics import groups
 
 DIRECT, HOST = "gpu_direct", "gpu_host"
 
@@ -26,17 +29,11 @@ def pairs(
 ) -> tuple[Detour, ...]:
     """Rows of bandwidth.json (``path``, ``gb_s``) and perftest.json (``memory``, ``gb_s``). ``limits``: what
     `direct_label` and `perftest_label` say -> the wire's limit in GB/s."""
-    found = []
-    for row in bandwidth:
-        if row.get("path") == DIRECT:
-            other = _alike(row, bandwidth, ("network", "ranks", "size_bytes"), {"path": HOST})
-            found += _pair(f"all-reduce of {row.get('network')}, {row.get('ranks')} ranks", row, other, True, limits)
-    for row in perftest:
-        if row.get("memory") == "GPU":
-            alike = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
-            other = _alike(row, perftest, alike, {"memory": "host"})
-            found += _pair(perftest_label(row), row, other, False, limits)
-    return tuple(found)
+    alike = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
+    return (
+        *_pairs(bandwidth, limits, key="path", kinds=(DIRECT, HOST), same=("network", "ranks", "size_bytes")),
+        *_pairs(perftest, limits, key="memory", kinds=("GPU", "host"), same=alike),
+    )
 
 
 def bandwidth_label(row: Mapping[str, Any]) -> str:
@@ -48,29 +45,21 @@ def perftest_label(row: Mapping[str, Any]) -> str:
     return f"perftest {row.get('test', '')} {ends}, {row.get('size_bytes')} bytes"
 
 
-def _alike(
-    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], same: Sequence[str], other: Mapping[str, str]
-) -> Mapping[str, Any] | None:
-    return next(
-        (
-            each
-            for each in rows
-            if all(each.get(key) == value for key, value in other.items())
-            and all(each.get(key) == row.get(key) for key in same)
-        ),
-        None,
-    )
-
-
-def _pair(
-    what: str,
-    direct: Mapping[str, Any],
-    host: Mapping[str, Any] | None,
-    staged: bool,
+def _pairs(
+    rows: Sequence[Mapping[str, Any]],
     limits: Mapping[str, float | None],
-) -> list[Detour]:
-    figures = [row.get("gb_s") if row else None for row in (direct, host)]
-    if not all(isinstance(figure, (int, float)) and figure > 0 for figure in figures):
-        return []
-    label = bandwidth_label(direct) if staged else perftest_label(direct)
-    return [Detour(what, float(figures[0] or 0), float(figures[1] or 0), staged, limits.get(label))]
+    *,
+    key: str,
+    kinds: tuple[str, str],
+    same: Sequence[str],
+) -> Iterator[Detour]:
+    """Each row of the first kind with a row of the second one that has the same values of ``same``."""
+    staged = key == "path"
+    label = bandwidth_label if staged else perftest_label
+    for alike in groups(rows, same).values():
+        host = next((row.get("gb_s") for row in alike if row.get(key) == kinds[1]), None)
+        for row in alike:
+            direct = row.get("gb_s")
+            if row.get(key) == kinds[0] and is_positive(direct) and is_positive(host):
+                what = f"all-reduce of {row.get('network')}, {row.get('ranks')} ranks" if staged else label(row)
+                yield Detour(what, float(direct), float(host), staged, limits.get(label(row)))

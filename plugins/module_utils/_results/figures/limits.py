@@ -7,21 +7,28 @@ replaced by a usual value. GB are 1e9 bytes, Gbit are 1e9 bits.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeGuard
+
+    Given = ParamSpec("Given")
 
 # --- bytes around one RoCE v2 packet's payload -----------------------------------------------------------------------
-PREAMBLE_AND_SFD_BYTES = 8  # IEEE 802.3 clause 3.1.1
-ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 clause 3.1.1: two addresses and the type
-VLAN_TAG_BYTES = 4  # IEEE 802.1Q clause 9.6
-IPV4_HEADER_BYTES = 20  # RFC 791, without options
-IPV6_HEADER_BYTES = 40  # RFC 8200
-UDP_HEADER_BYTES = 8  # RFC 768
-BTH_BYTES = 12  # InfiniBand Architecture Specification volume 1, base transport header; RoCE v2: its annex A17
-ICRC_BYTES = 4  # the same, invariant CRC
-FCS_BYTES = 4  # IEEE 802.3 clause 3.1.1
-INTERPACKET_GAP_BYTES = 12  # IEEE 802.3 clause 4.4.2: 96 bit times
+_AROUND_BYTES = {
+    "preamble and SFD": 8,  # IEEE 802.3 clause 3.1.1
+    "Ethernet": 14,  # IEEE 802.3 clause 3.1.1: two addresses and the type
+    "UDP": 8,  # RFC 768
+    "BTH": 12,  # InfiniBand Architecture Specification volume 1, base transport header; RoCE v2: its annex A17
+    "ICRC": 4,  # the same, invariant CRC
+    "FCS": 4,  # IEEE 802.3 clause 3.1.1
+    "interpacket gap": 12,  # IEEE 802.3 clause 4.4.2: 96 bit times
+}
+_VLAN_TAG_BYTES = 4  # IEEE 802.1Q clause 9.6
+_IP_HEADER_BYTES = {4: 20, 6: 40}  # RFC 791, without options; RFC 8200
 ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)  # InfiniBand Architecture Specification volume 1, path MTU
 # What Linux takes off an interface's MTU before it chooses the RoCE MTU (include/rdma/ib_addr.h, iboe_get_mtu):
 # GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4.
@@ -82,32 +89,53 @@ def unknown(name: str, unit: str, because: str) -> Limit:
     return Limit(name, None, unit, f"{_UNKNOWN}{because}")
 
 
+class _UnknownError(Exception):
+    """There is no figure; the text says why."""
+
+
+def _computed(name: str, unit: str) -> Callable[[Callable[Given, tuple[float, str]]], Callable[Given, Limit]]:
+    """Makes a limit of a function that returns its value and the computation in words, or raises _UnknownError."""
+
+    def decorate(compute: Callable[Given, tuple[float, str]]) -> Callable[Given, Limit]:
+        @functools.wraps(compute)
+        def limit(*given: Given.args, **named: Given.kwargs) -> Limit:
+            try:
+                value, how = compute(*given, **named)
+            except _UnknownError as error:
+                return unknown(name, unit, str(error))
+            return Limit(name, value, unit, how)
+
+        return limit
+
+    return decorate
+
+
+def _known(given: Mapping[str, Any]) -> list[Any]:
+    """The values. Raises _UnknownError with the names of those that are no positive figure."""
+    lacking = [name for name, value in given.items() if not is_positive(value)]
+    if lacking:
+        many = ", ".join(lacking[:-1]) + " and " if lacking[1:] else ""
+        raise _UnknownError(f"{many}{lacking[-1]} {'are' if many else 'is'} not known")
+    return [*given.values()]
+
+
 def roce_header_bytes(vlan_tagged: bool, ip_version: int = 4) -> int:
     """Bytes of link time around the payload of one RoCE v2 data packet, the gap to the next one included.
 
     The 16 bytes of RETH stand in the first packet of a message only and are left out: the figure is an upper bound.
     """
-    return (
-        PREAMBLE_AND_SFD_BYTES
-        + ETHERNET_HEADER_BYTES
-        + (VLAN_TAG_BYTES if vlan_tagged else 0)
-        + (IPV4_HEADER_BYTES if ip_version == 4 else IPV6_HEADER_BYTES)
-        + UDP_HEADER_BYTES
-        + BTH_BYTES
-        + ICRC_BYTES
-        + FCS_BYTES
-        + INTERPACKET_GAP_BYTES
-    )
+    return sum(_AROUND_BYTES.values()) + _IP_HEADER_BYTES[ip_version] + (_VLAN_TAG_BYTES if vlan_tagged else 0)
 
 
 def roce_mtu_bytes(interface_mtu_bytes: float | None) -> int | None:
     """The RoCE MTU that Linux takes for an interface with this MTU; None: not known, or too small for any."""
-    if not _usable(interface_mtu_bytes):
+    if not is_positive(interface_mtu_bytes):
         return None
-    room = float(interface_mtu_bytes or 0) - LINUX_ROCE_RESERVE_BYTES
+    room = interface_mtu_bytes - LINUX_ROCE_RESERVE_BYTES
     return max((mtu for mtu in ROCE_MTUS_BYTES if mtu <= room), default=None)
 
 
+@_computed("wire payload per node", "GB/s")
 def wire_gbyte_per_s(
     link_gbit_per_s: float | None,
     mtu_bytes: float | None,
@@ -115,35 +143,26 @@ def wire_gbyte_per_s(
     vlan_tagged: bool | None,
     ip_version: int = 4,
     nics_per_node: float | None = 1,
-) -> Limit:
+) -> tuple[float, str]:
     """RDMA payload per direction and node: link rate x MTU / (MTU + headers), times the number of NICs."""
-    name, unit = "wire payload per node", "GB/s"
-    lacking = [
-        text
-        for text, given in (
-            ("the link speed of the NIC", _usable(link_gbit_per_s)),
-            ("the RoCE MTU", _usable(mtu_bytes)),
-            ("whether packets carry a VLAN tag", isinstance(vlan_tagged, bool)),
-            ("the number of NICs per node", _usable(nics_per_node)),
-        )
-        if not given
-    ]
-    if lacking or link_gbit_per_s is None or mtu_bytes is None or nics_per_node is None:
-        return unknown(name, unit, _lacking(lacking))
-    if mtu_bytes not in ROCE_MTUS_BYTES:
-        return unknown(name, unit, f"{mtu_bytes} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
-    if ip_version not in (4, 6):
-        return unknown(name, unit, f"{ip_version!r} is not an IP version")
+    rate, mtu, _told, nics = _known(
+        {
+            "the link speed of the NIC": link_gbit_per_s,
+            "the RoCE MTU": mtu_bytes,
+            "whether packets carry a VLAN tag": 1 if isinstance(vlan_tagged, bool) else None,
+            "the number of NICs per node": nics_per_node,
+        }
+    )
+    if mtu not in ROCE_MTUS_BYTES:
+        raise _UnknownError(f"{mtu} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
+    if ip_version not in _IP_HEADER_BYTES:
+        raise _UnknownError(f"{ip_version!r} is not an IP version")
     headers = roce_header_bytes(bool(vlan_tagged), ip_version)
-    share = mtu_bytes / (mtu_bytes + headers)
-    value = nics_per_node * link_gbit_per_s / 8 * share
-    many = "" if nics_per_node == 1 else f"{nics_per_node:g} NICs x "
-    return Limit(
-        name,
-        value,
-        unit,
-        f"{many}{link_gbit_per_s:g} Gbit/s / 8 x {mtu_bytes:g} / ({mtu_bytes:g} + {headers} bytes of headers and gap, "
-        f"IPv{ip_version}, {'VLAN tag' if vlan_tagged else 'no VLAN tag'}) = {100 * share:.1f} % of the link",
+    share = mtu / (mtu + headers)
+    many = "" if nics == 1 else f"{nics:g} NICs x "
+    return nics * rate / 8 * share, (
+        f"{many}{rate:g} Gbit/s / 8 x {mtu:g} / ({mtu:g} + {headers} bytes of headers and gap, "
+        f"IPv{ip_version}, {'VLAN tag' if vlan_tagged else 'no VLAN tag'}) = {100 * share:.1f} % of the link"
     )
 
 
@@ -159,42 +178,34 @@ def pcie_link_status(text: str | None) -> tuple[int, int] | None:
     return None
 
 
+@_computed("PCIe payload per node", "GB/s")
 def pcie_gbyte_per_s(
     generation: int | None, width: int | None, max_payload_bytes: float | None, *, slots_per_node: float | None = 1
-) -> Limit:
+) -> tuple[float, str]:
     """Payload of memory writes through the NIC's slots, per direction: lanes x rate x encoding x TLP share.
 
     Acknowledgements and flow control come on top and depend on the devices: an upper bound, never reached.
     """
-    name, unit = "PCIe payload per node", "GB/s"
-    lacking = [
-        text
-        for text, given in (
-            ("the PCIe generation (LnkSta)", _usable(generation)),
-            ("the PCIe width (LnkSta)", _usable(width)),
-            ("MaxPayload (DevCtl)", _usable(max_payload_bytes)),
-            ("the number of NICs per node", _usable(slots_per_node)),
-        )
-        if not given
-    ]
-    if lacking or not (max_payload_bytes and slots_per_node and width and generation):
-        return unknown(name, unit, _lacking(lacking))
-    if generation not in PCIE_GENERATIONS:
-        return unknown(name, unit, f"PCIe generation {generation!r} is not in the table of this collection")
-    if width not in PCIE_WIDTHS:
-        return unknown(name, unit, f"x{width} is not a PCIe width")
-    if max_payload_bytes not in (128, 256, 512, 1024, 2048, 4096):
-        return unknown(name, unit, f"{max_payload_bytes!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
-    rate, encoding = PCIE_GENERATIONS[generation]
-    around = TLP_HEADER_BYTES + (0 if generation == 6 else LCRC_BYTES + TLP_FRAMING_BYTES)
-    value = slots_per_node * rate * width * encoding / 8 * max_payload_bytes / (max_payload_bytes + around)
-    many = "" if slots_per_node == 1 else f"{slots_per_node:g} slots x "
-    return Limit(
-        name,
-        value,
-        unit,
-        f"{many}generation {generation} x{width}: {rate:g} GT/s x {width} lanes x {encoding:.4f} encoding / 8 x "
-        f"{max_payload_bytes:g} / ({max_payload_bytes:g} + {around} bytes per packet)",
+    number, lanes, payload, slots = _known(
+        {
+            "the PCIe generation (LnkSta)": generation,
+            "the PCIe width (LnkSta)": width,
+            "MaxPayload (DevCtl)": max_payload_bytes,
+            "the number of NICs per node": slots_per_node,
+        }
+    )
+    if number not in PCIE_GENERATIONS:
+        raise _UnknownError(f"PCIe generation {number!r} is not in the table of this collection")
+    if lanes not in PCIE_WIDTHS:
+        raise _UnknownError(f"x{lanes} is not a PCIe width")
+    if payload not in (128, 256, 512, 1024, 2048, 4096):
+        raise _UnknownError(f"{payload!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
+    rate, encoding = PCIE_GENERATIONS[number]
+    around = TLP_HEADER_BYTES + (0 if number == 6 else LCRC_BYTES + TLP_FRAMING_BYTES)
+    many = "" if slots == 1 else f"{slots:g} slots x "
+    return slots * rate * lanes * encoding / 8 * payload / (payload + around), (
+        f"{many}generation {number} x{lanes}: {rate:g} GT/s x {lanes} lanes x {encoding:.4f} encoding / 8 x "
+        f"{payload:g} / ({payload:g} + {around} bytes per packet)"
     )
 
 
@@ -206,26 +217,24 @@ def nvlink_gbyte_per_s(gbyte_per_s: float) -> Limit:
 
 def tightest(name: str, *limits: Limit) -> Limit:
     """The smallest of several limits, known only if each of them is: else the ratio to it would flatter."""
-    unit = limits[0].unit
-    open_questions = [limit.name for limit in limits if limit.value is None]
-    if open_questions:
-        return unknown(name, unit, _lacking(open_questions))
-    least = min(limits, key=lambda limit: limit.value or 0.0)
-    return Limit(name, least.value, unit, f"the smaller one is: {least.name}")
+
+    @_computed(name, limits[0].unit)
+    def smallest() -> tuple[float, str]:
+        value, which = min(zip(_known({limit.name: limit.value for limit in limits}), (limit.name for limit in limits)))
+        return value, f"the smaller one is: {which}"
+
+    return smallest()
 
 
-def gradient_bytes(parameters: float | None, precision: str | None) -> Limit:
+@_computed("size of the gradients", "bytes")
+def gradient_bytes(parameters: float | None, precision: str | None) -> tuple[float, str]:
     """Bytes that one all-reduce of all gradients moves through the algorithm, per rank."""
-    name, unit = "size of the gradients", "bytes"
-    if not _usable(parameters):
-        return unknown(name, unit, "the number of parameters of the model is not known")
-    if precision not in BYTES_PER_ELEMENT:
-        what = "not known" if not precision else f"{precision!r}, which is not one of {', '.join(BYTES_PER_ELEMENT)}"
-        return unknown(name, unit, f"the number format of the gradients is {what}")
-    size = BYTES_PER_ELEMENT[precision or ""]
-    return Limit(
-        name, float(parameters or 0) * size, unit, f"{parameters:,.0f} parameters x {size} bytes ({precision})"
-    )
+    (count,) = _known({"the number of parameters of the model": parameters})
+    size = BYTES_PER_ELEMENT.get(precision or "")
+    if size is None:
+        what = f"{precision!r}, which is not one of {', '.join(BYTES_PER_ELEMENT)}" if precision else "not known"
+        raise _UnknownError(f"the number format of the gradients is {what}")
+    return float(count) * size, f"{count:,.0f} parameters x {size} bytes ({precision})"
 
 
 def ring_factor(ranks: int) -> float:
@@ -238,23 +247,16 @@ def bus_gbyte_per_s(size_bytes: float, ranks: int, seconds: float) -> float:
     return size_bytes * ring_factor(ranks) / seconds / 1e9
 
 
-def ring_allreduce_seconds(size: Limit, ranks: int | None, link: Limit) -> Limit:
+@_computed("ring all-reduce of the gradients", "s")
+def ring_allreduce_seconds(size: Limit, ranks: int | None, link: Limit) -> tuple[float, str]:
     """The shortest time of a ring all-reduce of ``size`` bytes over ``link`` (GB/s per node)."""
-    name, unit = "ring all-reduce of the gradients", "s"
-    lacking = [part.name for part in (size, link) if part.value is None]
-    lacking += [] if _usable(ranks) else ["the number of ranks"]
-    if lacking or not (ranks and size.value and link.value):
-        return unknown(name, unit, _lacking(lacking))
-    factor = ring_factor(ranks)
-    return Limit(
-        name,
-        size.value * factor / (link.value * 1e9),
-        unit,
-        f"{size.value:,.0f} bytes x 2 ({ranks} - 1) / {ranks} / {link.value:.2f} GB/s",
-    )
+    data, rate, count = _known({size.name: size.value, link.name: link.value, "the number of ranks": ranks})
+    how = f"{data:,.0f} bytes x 2 ({count} - 1) / {count} / {rate:.2f} GB/s"
+    return data * ring_factor(count) / (rate * 1e9), how
 
 
-def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> Limit:
+@_computed("all-reduce bus bandwidth", "GB/s")
+def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> tuple[float, str]:
     """The highest bus bandwidth that any all-reduce without help from the network can show.
 
     Seen from outside, a node has to send 2 (N - 1) / N of the data whatever happens inside it (N nodes). Bus bandwidth
@@ -262,60 +264,49 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
     does, nccl#1576): the ring's own bound would call that impossible. In-network reduction, which Ethernet switches of
     this collection do not do, would halve what a node sends.
     """
-    name, unit = "all-reduce bus bandwidth", "GB/s"
-    lacking = [link.name] if link.value is None else []
-    lacking += [] if _usable(nodes) and _usable(ranks) else ["the number of nodes and ranks"]
-    if lacking or not (nodes and ranks and link.value):
-        return unknown(name, unit, _lacking(lacking))
+    rate, outside, count = _known({link.name: link.value, "the number of nodes": nodes, "the number of ranks": ranks})
+    factor = ring_factor(count) / _between(outside)
+    inside = "" if count == outside else f" x {factor:.3f} ({count} ranks on {outside} nodes)"
+    return rate * factor, f"{rate:.2f} GB/s per node{inside}"
+
+
+def _between(nodes: int) -> float:
+    """Ring factor of the nodes. Raises _UnknownError for one alone."""
     if nodes < 2:
-        return unknown(name, unit, "all ranks are on one node: the network is not in the way")
-    factor = ring_factor(ranks) / ring_factor(nodes)
-    return Limit(
-        name,
-        link.value * factor,
-        unit,
-        f"{link.value:.2f} GB/s per node"
-        + ("" if ranks == nodes else f" x {factor:.3f} ({ranks} ranks on {nodes} nodes)"),
-    )
+        raise _UnknownError("all ranks are on one node: the network is not in the way")
+    return ring_factor(nodes)
 
 
-def compute_images_per_s(single_gpu_images_per_s: float | None, ranks: int | None, because: str = "") -> Limit:
+@_computed("linear scaling from one GPU", "images/s")
+def compute_images_per_s(
+    single_gpu_images_per_s: float | None, ranks: int | None, because: str = ""
+) -> tuple[float, str]:
     """n times what one GPU of the same VM was measured to do. ``because``: why that is not known."""
-    name, unit = "linear scaling from one GPU", "images/s"
-    if single_gpu_images_per_s is None or not _usable(single_gpu_images_per_s):
-        return unknown(
-            name,
-            unit,
-            because or "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)",
-        )
-    if ranks is None or not _usable(ranks):
-        return unknown(name, unit, "the number of ranks is not known")
-    return Limit(
-        name, ranks * single_gpu_images_per_s, unit, f"{ranks} ranks x {single_gpu_images_per_s:g} images/s, measured"
-    )
+    if not is_positive(single_gpu_images_per_s):
+        why = "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)"
+        raise _UnknownError(because or why)
+    count, rate = _known({"the number of ranks": ranks, "its rate": single_gpu_images_per_s})
+    return count * rate, f"{count} ranks x {rate:g} images/s, measured"
 
 
-def network_images_per_s(size: Limit, link: Limit, nodes: int | None, images_per_step: float | None) -> Limit:
+@_computed("gradient exchange over the wire", "images/s")
+def network_images_per_s(
+    size: Limit, link: Limit, nodes: int | None, images_per_step: float | None
+) -> tuple[float, str]:
     """The training rate at which exchanging the gradients alone would fill the wire.
 
     A run above it did not exchange its gradients, however well communication hides behind computation.
     """
-    name, unit = "gradient exchange over the wire", "images/s"
-    lacking = [part.name for part in (size, link) if part.value is None]
-    lacking += [] if _usable(nodes) else ["the number of nodes"]
-    lacking += [] if _usable(images_per_step) else ["the number of images per step"]
-    if lacking or not (nodes and images_per_step and size.value and link.value):
-        return unknown(name, unit, _lacking(lacking))
-    if nodes < 2:
-        return unknown(name, unit, "all ranks are on one node: the network is not in the way")
-    seconds = size.value * ring_factor(nodes) / (link.value * 1e9)
-    return Limit(
-        name,
-        images_per_step / seconds,
-        unit,
-        f"{images_per_step:g} images per step / ({size.value:,.0f} bytes x 2 ({nodes} - 1) / {nodes} / "
-        f"{link.value:.2f} GB/s)",
+    data, rate, count, images = _known(
+        {
+            size.name: size.value,
+            link.name: link.value,
+            "the number of nodes": nodes,
+            "the number of images per step": images_per_step,
+        }
     )
+    how = f"{images:g} images per step / ({data:,.0f} bytes x 2 ({count} - 1) / {count} / {rate:.2f} GB/s)"
+    return images / (data * _between(count) / (rate * 1e9)), how
 
 
 @dataclasses.dataclass(frozen=True)
@@ -371,8 +362,8 @@ class Communication:
 def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> Communication:
     """Exposed communication = step with n ranks - step with one rank, same batch per rank; overlap = 1 - exposed /
     all-reduce measured alone. A step faster than the single one has no exposed communication, and says so."""
-    if step_s is None or single_step_s is None or not _usable(step_s) or not _usable(single_step_s):
-        missing = "the step time of the run" if not _usable(step_s) else "the step time of one rank alone"
+    if not (is_positive(step_s) and is_positive(single_step_s)):
+        missing = "the step time of the run" if not is_positive(step_s) else "the step time of one rank alone"
         return Communication(
             step_s, single_step_s, allreduce_s, None, None, None, f"unknown, because {missing} was not measured"
         )
@@ -381,7 +372,7 @@ def communication(step_s: float | None, single_step_s: float | None, allreduce_s
     if step_s < single_step_s:
         how += "; the run is the faster one, so nothing is exposed (or one of the two was disturbed)"
     overlap = None
-    if _usable(allreduce_s) and allreduce_s is not None:
+    if is_positive(allreduce_s):
         overlap = min(1.0, max(0.0, 1 - exposed / allreduce_s))
         how += f"; the all-reduce alone takes {1e3 * allreduce_s:.3f} ms"
         if exposed > allreduce_s:
@@ -391,13 +382,6 @@ def communication(step_s: float | None, single_step_s: float | None, allreduce_s
     return Communication(step_s, single_step_s, allreduce_s, exposed, exposed / step_s, overlap, how)
 
 
-def _usable(value: Any) -> bool:
+def is_positive(value: Any) -> TypeGuard[float]:
+    """Whether it is a finite figure above 0."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-
-
-def _lacking(things: list[str]) -> str:
-    return (
-        (", ".join(things[:-1]) + " and " if things[1:] else "")
-        + things[-1]
-        + (" is not known" if len(things) == 1 else " are not known")
-    )

@@ -10,7 +10,7 @@ import dataclasses
 import statistics
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from .limits import Limit, bus_gbyte_per_s
+from .limits import Limit, bus_gbyte_per_s, is_positive
 
 # Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (normal.ALL_REDUCE: two to
 # 64 hosts, 100 to 400 Gb/s); the smallest step down of a link (half the lanes, one generation, half the rate) leaves
@@ -146,14 +146,10 @@ def _bus(exchanges: Sequence[Any]) -> tuple[float | None, float, str]:
 def _row(exchange: Any) -> tuple[float, float, float] | None:
     if not isinstance(exchange, Mapping):
         return None
-    size, times, seconds = (_figure(exchange.get(key)) for key in ("bytes", "times", "seconds"))
-    return (size, times, seconds) if size and times and seconds else None
-
-
-def _figure(value: Any) -> float:
-    """0 for what is no positive figure."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if number and value > 0 else 0.0
+    size, times, seconds = (exchange.get(key) for key in ("bytes", "times", "seconds"))
+    if is_positive(size) and is_positive(times) and is_positive(seconds):
+        return size, times, seconds
+    return None
 
 
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
@@ -162,8 +158,8 @@ def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
     models: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for rank in per_rank:
         machine = rank.get("machine") or {}
-        value = _figure(machine.get("copy_gb_s"))
-        if value:
+        value = machine.get("copy_gb_s")
+        if is_positive(value):
             models.setdefault(str(machine.get("device") or ""), []).append((value, rank))
     found = []
     for rows in models.values():

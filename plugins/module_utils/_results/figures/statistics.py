@@ -37,8 +37,6 @@ class Spread:
     count: int
     median: float
     mean: float
-    minimum: float
-    maximum: float
     stdev: float | None
     iqr: float | None
     mad: float | None
@@ -47,30 +45,25 @@ class Spread:
     high: float | None
     confidence: float
 
-    def as_result(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
-
-def describe(figures: Sequence[float], confidence: float = CONFIDENCE, seed: int = SEED) -> Spread:
+def describe(figures: Sequence[float]) -> Spread:
     """Raises RefusedError for no figure, or one that is not a finite number."""
     sample = _checked(figures)
     median, mean = statistics.median(sample), statistics.fmean(sample)
     several = len(sample) > 1
     stdev = statistics.stdev(sample) if several else None
-    low, high = median_interval(sample, confidence, seed) if several else (None, None)
+    low, high = median_interval(sample) if several else (None, None)
     return Spread(
         count=len(sample),
         median=median,
         mean=mean,
-        minimum=min(sample),
-        maximum=max(sample),
         stdev=stdev,
         iqr=quantile(sample, 0.75) - quantile(sample, 0.25) if several else None,
         mad=_MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample) if several else None,
         cv=None if stdev is None or not mean else stdev / abs(mean),
         low=low,
         high=high,
-        confidence=confidence,
+        confidence=CONFIDENCE,
     )
 
 
@@ -88,10 +81,10 @@ def quantile(figures: Sequence[float], share: float) -> float:
 
 
 def median_interval(
-    figures: Sequence[float], confidence: float = CONFIDENCE, seed: int = SEED, resamples: int = RESAMPLES
+    figures: Sequence[float], confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the median (Efron 1979). Both ends lie among, or between, the figures."""
-    medians = _resampled_medians(_checked(figures), random.Random(seed), resamples)
+    medians = _resampled_medians(_checked(figures), random.Random(SEED), resamples)
     tail = (1 - _share(confidence, "confidence")) / 2
     return quantile(medians, tail), quantile(medians, 1 - tail)
 
@@ -99,8 +92,8 @@ def median_interval(
 @dataclasses.dataclass(frozen=True)
 class Gate:
     """``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
-    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, with
-    the sign turned so that negative is worse. ``message``: the answer in words."""
+    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, so
+    that negative is worse. ``message``: the answer in words."""
 
     verdict: str
     probability: float | None
@@ -123,21 +116,18 @@ def gate(
     *,
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
-    higher_is_better: bool = True,
-    seed: int = SEED,
     resamples: int = RESAMPLES,
 ) -> Gate:
     """Is ``new`` worse than ``baseline`` by more than ``margin`` (a share of the baseline's median)?
 
     Both samples are resampled independently; the probability is the share of draws in which the new median is worse by
     more than the margin. From ``confidence`` on the answer is slower, up to 1 - ``confidence`` not_slower, between the
-    two uncertain: measure more repeats. Figures must be positive (rates, or times with ``higher_is_better`` false).
+    two uncertain: measure more repeats. Figures must be positive, and larger is better: rates.
     """
     now, before = _checked(new, positive=True), _checked(baseline, positive=True)
     sure, allowed = _share(confidence, "confidence"), _share(margin, "margin")
     old_median = statistics.median(before)
-    sign = 1 if higher_is_better else -1
-    change = sign * (statistics.median(now) - old_median) / old_median
+    change = (statistics.median(now) - old_median) / old_median
     figures = f"median {statistics.median(now):.6g} against {old_median:.6g} ({100 * change:+.2f} %, negative is worse)"
     repeats = min(len(now), len(before))
     if repeats < MINIMUM_REPEATS:
@@ -149,10 +139,10 @@ def gate(
             f"not enough repeats to judge: {len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each "
             f"are needed; {figures}",
         )
-    draw = random.Random(seed)
+    draw = random.Random(SEED)
     new_medians = _resampled_medians(now, draw, resamples)
     old_medians = _resampled_medians(before, draw, resamples)
-    worse = sum(sign * (a - b) / b < -allowed for a, b in zip(new_medians, old_medians))
+    worse = sum((a - b) / b < -allowed for a, b in zip(new_medians, old_medians))
     probability = worse / resamples
     if probability >= sure:
         verdict, words = "slower", "slower"
@@ -169,69 +159,24 @@ def gate(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """One row of a scaling matrix: ``median`` in images/s of the whole case."""
+def scaling(cases: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict[str, Any]]:
+    """Speed-up and efficiency (1.0 = linear), against one GPU and against one node with as many GPUs as each node of
+    the case has: a loss inside the node must not be mistaken for one on the network.
 
-    nodes: int
-    gpus_per_node: int
-    median: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.nodes}n{self.gpus_per_node}g"
-
-    @property
-    def gpus(self) -> int:
-        return self.nodes * self.gpus_per_node
-
-
-@dataclasses.dataclass(frozen=True)
-class Scaling:
-    """Speed-up and efficiency (1.0 = linear) against one GPU and against one node with as many GPUs as each node of the
-    case has. None where that baseline was not measured; ``reason`` then says which one."""
-
-    case: str
-    gpus: int
-    speedup_1gpu: float | None
-    efficiency_1gpu: float | None
-    speedup_1node: float | None
-    efficiency_1node: float | None
-    reason: str = ""
-
-
-def scaling(cases: Sequence[Case]) -> list[Scaling]:
-    """Both baselines for each case: a loss inside the node must not be mistaken for one on the network.
-
-    Raises RefusedError for a case that makes no sense, or comes twice (the caller tells precision and batch apart).
+    ``cases``: (nodes, GPUs per node) -> images/s of the whole case. A ratio is None where its baseline was not
+    measured, which ``baseline_missing`` names then.
     """
-    by_shape: dict[tuple[int, int], Case] = {}
-    for case in cases:
-        if case.nodes < 1 or case.gpus_per_node < 1:
-            raise _refused("nodes and GPUs per node start at 1", case.name)
-        _checked([case.median], positive=True)
-        if (case.nodes, case.gpus_per_node) in by_shape:
-            raise _refused("the same case twice in one matrix", case.name)
-        by_shape[case.nodes, case.gpus_per_node] = case
-    single = by_shape.get((1, 1))
-    rows = []
-    for case in by_shape.values():
-        node = by_shape.get((1, case.gpus_per_node))
-        missing = [name for name, base in (("1n1g", single), (f"1n{case.gpus_per_node}g", node)) if base is None]
-        of_gpu = None if single is None else case.median / single.median
-        of_node = None if node is None else case.median / node.median
-        rows.append(
-            Scaling(
-                case.name,
-                case.gpus,
-                of_gpu,
-                None if of_gpu is None else of_gpu / case.gpus,
-                of_node,
-                None if of_node is None else of_node / case.nodes,
-                " and ".join(dict.fromkeys(missing)) + " was not measured" if missing else "",
-            )
-        )
-    return rows
+    found = {}
+    for (nodes, gpus), rate in cases.items():
+        row: dict[str, Any] = {"gpus": nodes * gpus}
+        missing: dict[str, None] = {}
+        for name, base, linear in (("1gpu", (1, 1), nodes * gpus), ("1node", (1, gpus), nodes)):
+            speedup = rate / cases[base] if base in cases else None
+            row[f"speedup_{name}"], row[f"efficiency_{name}"] = speedup, speedup and speedup / linear
+            missing.update({} if base in cases else {f"1n{base[1]}g": None})
+        row["baseline_missing"] = " and ".join(missing) + " was not measured" if missing else ""
+        found[nodes, gpus] = row
+    return found
 
 
 def _resampled_medians(sample: Sequence[float], draw: random.Random, resamples: int) -> list[float]:
