@@ -72,8 +72,7 @@ class ActionModule(Decision):
         )
         files: dict[str, bytes | Path] = {
             "compare.json": (json.dumps(table, indent=2, allow_nan=False) + "\n").encode(),
-            "compare.md": page.compare_markdown(table).encode(errors="replace"),
-            "compare.html": page.compare(table).encode(errors="replace"),
+            **{f"compare.{form}": page.compare(table, form).encode(errors="replace") for form in ("md", "html")},
         }
         facts = {
             "comparison": table,

@@ -88,6 +88,7 @@ class _Check:
         self.found, self.options, self.head = found, options, head
         self.fabric = found.fabric
         self.commands = options.commands()
+        self.mtu = options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0)
         self.rounds = schedule.rounds(
             self.fabric, options.form, cross_rail=options.cross_rail, rails_at_once=options.rails_at_once
         )
@@ -169,8 +170,7 @@ class _Check:
         }
 
     def _reach_faults(self, reached: wire.Replies) -> list[Any]:
-        mtu = self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0)
-        probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=mtu)
+        probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=self.mtu)
         given = {(fault.thing, fault.place.key) for fault in self.found.faults}
         return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
 
@@ -192,7 +192,7 @@ class _Check:
             programs=self.commands,
             tos=self.options.tos,
             netdevs=self.found.netdevs,
-            mtu=self.options.mtu or max((port.mtu for port in self.fabric.ports.values()), default=0),
+            mtu=self.mtu,
         )
         return {
             "part": name,

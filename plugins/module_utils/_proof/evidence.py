@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import math
 from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.figures.detours import Detour
 from .._results.figures.limits import Comparison
 from .._results.figures.speed import Speed
+from .._results.readers.reading import positive
 from .counters import Due
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
@@ -138,15 +138,8 @@ def whole(value: Any) -> int | None:
 
 
 def moment(value: Any) -> float | None:
-    """Seconds since 1970."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        return None
-    return float(value)
+    """Seconds since 1970; as a text, too."""
+    return None if isinstance(value, bool) else positive(value)
 
 
 def gathered(job: Job, path: Mapping[str, Any] | None) -> dict[str, set[str]]:

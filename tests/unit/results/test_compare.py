@@ -59,7 +59,7 @@ def test_rows_of_simulated_devices_are_marked_and_counted() -> None:
     assert table["simulated"] == sum(len(entry["rows"]) for entry in table["parts"]) > 0
     assert table["title"].startswith("SIMULATED - ")
     assert "SIMULATED DEVICES" in page.compare(table)
-    assert page.compare_markdown(table).startswith("# SIMULATED - ")
+    assert page.compare(table, "md").startswith("# SIMULATED - ")
 
 
 def test_a_figure_that_contradicts_itself_is_shown_and_is_no_result(tmp_path: pathlib.Path) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import Any, Mapping
 
 from ..._results.figures.limits import is_positive
+from ..._results.readers.reading import positive
 from ..binding import same_job
 from ..evidence import CLOCK_S, Evidence
 from ..witness import Doubts
@@ -79,18 +80,17 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
             doubts.wrong.append(f"{key} is {parameters[key]} in the log, and {', '.join(sorted(values))} of the ranks")
     job = evidence.job
     images, count, total = (
-        _number(value)
+        positive(value)
         for value in (parameters.get("batch_size_global"), parameters.get("num_batches"), result.get("total"))
     )
-    each = _number(parameters.get("batch_size_per_device"))
+    each = positive(parameters.get("batch_size_per_device"))
     if not (images and count and each):
         doubts.missing.append("the number of trained images is not known, so whether it fits the run is not known")
     elif job.ranks and images != each * job.ranks:
         doubts.wrong.append(f"{job.ranks} ranks of {each:g} images do not make {images:g}")
     for rank in result.get("per_rank") or ():
-        told_s, rate = (
-            _number(value) for value in ((rank.get("machine") or {}).get("wall_seconds"), rank.get("images_per_second"))
-        )
+        told_s = positive((rank.get("machine") or {}).get("wall_seconds"))
+        rate = positive(rank.get("images_per_second"))
         if told_s and rate and each and count and not 1 / _WALL < told_s * rate / (each * count) < _WALL:
             doubts.wrong.append(
                 f"rank {rank.get('rank')}: {count:g} batches of {each:g} images at {rate:g} images/s take "
@@ -108,11 +108,3 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
                 f"{count:g} batches of {images:g} images at {total:g} images/s take {needed:.0f} s, but the run took "
                 f"{job.ended - job.started:.0f} s"
             )
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) and number > 0 else None

@@ -12,6 +12,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
+from ..readers.reading import picked
+
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeGuard
 
@@ -80,9 +82,6 @@ class Limit:
     def because(self) -> str:
         """Why there is no value."""
         return self.how.removeprefix(_UNKNOWN)
-
-    def as_result(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 def unknown(name: str, unit: str, because: str) -> Limit:
@@ -331,15 +330,10 @@ class Comparison:
 
     def as_result(self) -> dict[str, Any]:
         return {
-            "what": self.what,
-            "achieved": self.achieved,
+            **picked(self, "what", "achieved", "ratio", "exceeded", "physical"),
+            **picked(self.limit, "unit", "how"),
             "limit": self.limit.value,
             "limit_name": self.limit.name,
-            "unit": self.limit.unit,
-            "how": self.limit.how,
-            "ratio": self.ratio,
-            "exceeded": self.exceeded,
-            "physical": self.physical,
         }
 
 
@@ -354,9 +348,6 @@ class Communication:
     exposed_share: float | None
     overlap: float | None
     how: str
-
-    def as_result(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> Communication:

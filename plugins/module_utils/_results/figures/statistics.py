@@ -193,12 +193,12 @@ def _checked(figures: Sequence[float], positive: bool = False) -> list[float]:
     try:
         sample = [float(value) for value in figures]
     except (TypeError, ValueError) as error:
-        raise _refused(f"not a list of numbers ({error})", figures) from error
+        raise refusal("no_figures", figures, what=f"not a list of numbers ({error})") from error
     if not sample:
-        raise _refused("no figure at all", figures)
+        raise refusal("no_figures", figures, what="no figure at all")
     for value in sample:
         if not math.isfinite(value) or (positive and value <= 0):
-            raise _refused("not a finite number" if not positive else "not a positive, finite number", value)
+            raise refusal("no_figures", value, what=f"not a {'positive, ' * positive}finite number")
     return sample
 
 
@@ -206,10 +206,6 @@ def _share(value: float, thing: str) -> float:
     if not 0 < value < 1:
         raise RefusedError("lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share")
     return value
-
-
-def _refused(what: str, value: Any) -> RefusedError:
-    return refusal("no_figures", value, what=what)
 
 
 def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:

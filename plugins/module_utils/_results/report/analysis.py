@@ -40,9 +40,9 @@ class Analysis:
         return {
             "given": dict(given),
             "sources": {key: (sources or {}).get(key, "given") for key in given},
-            "limits": [limit.as_result() for limit in self.limits],
+            "limits": [dataclasses.asdict(limit) for limit in self.limits],
             "comparisons": [comparison.as_result() for comparison in self.comparisons],
-            "communication": self.communication.as_result(),
+            "communication": dataclasses.asdict(self.communication),
             "gradient_traffic_bytes": self.gradient_traffic_bytes,
             "notes": [*self.notes, *map(str, notes)],
         }
@@ -252,10 +252,7 @@ def _perftests(
         limit = lim.unknown(name, wire.unit, wire.because if wire.value is None else "?")
     else:
         limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
-    found = []
-    for row in rows:
-        found.append(lim.Comparison(ways.perftest_label(row), float(row["gb_s"]), limit, physical=True))
-    return found
+    return [lim.Comparison(ways.perftest_label(row), float(row["gb_s"]), limit, physical=True) for row in rows]
 
 
 def _allreduce(

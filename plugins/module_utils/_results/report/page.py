@@ -36,14 +36,9 @@ def markdown(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: st
     return _rendered("report.md.j2", **view.of(summary, no_plots), plots=plots, heat_map=heat_map)
 
 
-def compare(table: Mapping[str, Any]) -> str:
-    """compare.html; ``table`` as `comparison.build` returns it."""
-    return _rendered("compare.html.j2", t=table)
-
-
-def compare_markdown(table: Mapping[str, Any]) -> str:
-    """compare.md; ``table`` as `comparison.build` returns it."""
-    return _rendered("compare.md.j2", t=table)
+def compare(table: Mapping[str, Any], form: str = "html") -> str:
+    """compare.html, or compare.md; ``table`` as `comparison.build` returns it."""
+    return _rendered(f"compare.{form}.j2", t=table)
 
 
 @functools.lru_cache(maxsize=None)

@@ -28,6 +28,7 @@ WIDTH, HEIGHT, DPI = 5.2, 3.5, 160  # inches, dots per inch: text stays legible 
 MANY_RANKS = 16  # more lines than this become a band: so many cannot be followed
 _COLOURS = ("#3b7dd8", "#e07b39", "#3aa76d", "#b659c9", "#c94f5d", "#8a8f2a", "#2aa5b0", "#8c6d5a")
 _DASHES = ("-", "--", "-.", ":")
+_INKED = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,13 +89,8 @@ def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
     style: Any = {
         "text.parse_math": False,  # a name with dollar signs is a name
         "font.size": 10,
+        **dict.fromkeys(_INKED, theme.ink),
         "axes.facecolor": theme.paper,
-        "axes.edgecolor": theme.ink,
-        "axes.labelcolor": theme.ink,
-        "axes.titlecolor": theme.ink,
-        "text.color": theme.ink,
-        "xtick.color": theme.ink,
-        "ytick.color": theme.ink,
         "grid.color": theme.grid,
         "legend.frameon": False,
         "axes.spines.top": False,
@@ -208,6 +204,13 @@ def _scaling(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     return paint, f"Speed-up against one GPU, with the ideal line. {ends}."
 
 
+def _rows(axes: Any, labels: Sequence[str], size: int) -> None:
+    """A bar lies at each label: the first one on top, and none as thick as the plot."""
+    axes.set_yticks(range(len(labels)), labels, fontsize=size)
+    axes.set_ylim(max(len(labels), 3) - 0.5, -0.5)
+    axes.grid(False, axis="y")
+
+
 def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     rows = list(summary["benchmarks"].get("bandwidth", {}).get("rows", ()))
     bound = next(
@@ -222,15 +225,13 @@ def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
         values = [row["gb_s"] for row in rows]
         low = [0.0 if row["gb_s_low"] is None else max(0.0, row["gb_s"] - row["gb_s_low"]) for row in rows]
         high = [0.0 if row["gb_s_high"] is None else max(0.0, row["gb_s_high"] - row["gb_s"]) for row in rows]
+        _rows(axes, labels, 8)
         axes.barh(y, values, xerr=[low, high], color=_COLOURS[0], ecolor=theme.ink, capsize=3, height=0.6)
         if bound:
             axes.axvline(bound, color=_COLOURS[4], linestyle="--", linewidth=1.5)
             axes.set_xlabel(f"GB/s per rank (dashed: limit of this network, {bound:.2f} GB/s)")
         else:
             axes.set_xlabel("GB/s per rank (limit of the network unknown)")
-        axes.set_yticks(y, labels, fontsize=8)
-        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
-        axes.grid(False, axis="y")
         axes.set_xlim(0, 1.15 * max([*values, bound or 0.0]))
 
     limit_text = f"limit {bound:.2f} GB/s" if bound else "limit unknown"
@@ -291,9 +292,7 @@ def _limits(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
         ratios = [100 * entry["ratio"] for entry in rows]
         axes.barh(y, ratios, color=[_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows], height=0.6)
         axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
-        axes.set_yticks(y, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], fontsize=7)
-        axes.set_ylim(max(len(rows), 3) - 0.5, -0.5)  # the first one on top, and no bar as thick as the plot
-        axes.grid(False, axis="y")
+        _rows(axes, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], 7)
         axes.set_xlabel("% of the limit (dashed line)")
         axes.set_xlim(0, max(110.0, 1.1 * max(ratios)))
 
