@@ -32,14 +32,10 @@ _SAMPLE = 5_000  # of a rail: its median is then known to 0.1 % where it scatter
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One sweep and what it showed, value by value (a `Tournament` has places without a pair: NaN).
-
-    ``lowest``: the least value, where their maker knows it (NaN where one of them is); None: it is looked for.
-    """
+    """One sweep and what it showed, value by value (a `Tournament` has places without a pair: NaN)."""
 
     sweep: Sweep
     values: Sequence[float]
-    lowest: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +94,8 @@ def judge(fabric: Fabric, seen: Sequence[Sample], drop: float = DROP, enough: in
     for each in seen:
         group = groups[group_of(each.sweep, fabric)]
         limit, median = group.limit, group.median or 1.0
-        if not each.values:
-            continue
-        lowest = min(each.values) if each.lowest is None else each.lowest  # at the speed of C
-        if lowest >= limit:  # not so where it is NaN: then each value is looked at
+        # At the speed of C; not so where the first value is NaN: then each is looked at.
+        if not each.values or min(each.values) >= limit:
             continue
         bad += [(*each.sweep[index], value / median) for index, value in enumerate(each.values) if value < limit]
     medians = {key: group.median for key, group in groups.items()}

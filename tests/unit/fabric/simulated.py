@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import random
 from typing import Any, Sequence
 
@@ -81,7 +80,7 @@ class Fabricated:
             self.on_rail.setdefault(fabric.rail_of(nic), []).append(fabric.host_of(nic))
 
     def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Sample]:
-        """All values of a plan are drawn at once; each sweep gets a view of its own, with the least in it."""
+        """All values of a plan are drawn at once; each sweep gets a view of its own."""
         sweeps = [sweep for each in rounds for sweep in each.sweeps]
         lengths = [len(sweep) for sweep in sweeps]
         if not any(lengths):
@@ -95,10 +94,8 @@ class Fabricated:
             self._spoil(sweep, drawn[start:end])
         view = memoryview(drawn)
         return [
-            judge.Sample(sweep, [as_printed(value) for value in view[start:end]])
-            if printed
-            else judge.Sample(sweep, view[start:end], lowest)
-            for sweep, start, end, lowest in zip(sweeps, starts, ends, _least(drawn, starts, lengths), strict=True)
+            judge.Sample(sweep, [as_printed(value) for value in view[start:end]] if printed else view[start:end])
+            for sweep, start, end in zip(sweeps, starts, ends, strict=True)
         ]
 
     def _spoil(self, sweep: schedule.Sweep, values: Any) -> None:
@@ -126,13 +123,6 @@ class Fabricated:
             index = min(ahead, last - ahead)
             found.add(index)
         return found
-
-
-def _least(drawn: Any, starts: list[int], lengths: list[int]) -> list[float]:
-    """Of each sweep; NaN where one of them is."""
-    filled = [start for start, length in zip(starts, lengths, strict=True) if length]
-    lowest = iter(numpy.minimum.reduceat(drawn, filled).tolist())
-    return [next(lowest) if length else math.nan for length in lengths]
 
 
 def as_printed(value: float) -> float:
