@@ -139,11 +139,15 @@ def test_launchers_that_report_are_heard_beside_commands() -> None:
 LIMIT = "slurmstepd: error: *** JOB 4242 ON gpu01 CANCELLED AT 2024-05-01T10:00:00 DUE TO TIME LIMIT ***\n"
 
 
-def test_the_time_limit_is_the_cause_for_the_doctor_and_for_the_failed_run() -> None:
+def test_what_the_scheduler_ended_is_its_own_cause_for_the_doctor_and_for_the_failed_run() -> None:
     killed = "srun: error: gpu02: tasks 8-15: Killed\nKilling subprocess 4242\nMain process received SIGTERM, exiting\n"
     found = ask(" iteration 4/ 1000 | lm loss: 3.1 |\n" + LIMIT + killed)
-    assert (found["verdict"], causes(found), found["findings"][0]["certainty"]) == ("faulty", ["time_limit"], "likely")
-    assert explain(1, "", LIMIT + killed).cause == "time_limit"
+    assert (found["verdict"], causes(found), found["findings"][0]["certainty"]) == (
+        "faulty",
+        ["job_cancelled"],
+        "likely",
+    )
+    assert explain(1, "", LIMIT + killed).cause == "job_cancelled"
 
 
 def test_the_status_at_the_end_of_a_long_line_is_shown() -> None:
@@ -159,6 +163,8 @@ def test_the_status_at_the_end_of_a_long_line_is_shown() -> None:
     "line",
     [
         "[1,0]<stderr>:Stalled ops:HorovodAllreduce_grad_7 [missing ranks: 3]",
+        "Missing ranks:",
+        "[E ProcessGroupGloo.cpp:138] Rank 0: [0] Ranks 1 failed to pass monitoredBarrier in 60000 ms",
         "INFO:root:Waiting in store based barrier for rank: 0, key: k:1 (world_size=4, worker_count=3)",
     ],
 )
