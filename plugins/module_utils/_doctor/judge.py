@@ -392,7 +392,8 @@ def _values(name: str, rule: Rule, seen: Any) -> list[str]:
 
 def _silenced(seen: Any) -> set[str]:
     """Signs of which every rule gives way to a fact that was read."""
-    heard, kept = set(), set()
+    heard: set[str] = set()
+    kept: set[str] = set()
     for rule in catalogue().rules:
         names = {name for group in rule.needed for name in group if name in seen}
         facts = any(name in seen and seen[name].sign.kind == FACT for name in rule.excluded)

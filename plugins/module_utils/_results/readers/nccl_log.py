@@ -438,8 +438,7 @@ class Reader(LogReader[NcclLog]):
         rank, nranks = int(match["rank"]), int(match["nranks"])
         if match["state"] == "Abort COMPLETE":
             self._problem("aborted", f"{record.process.name}: rank {rank} of {nranks} aborted its communicator")
-            known = (each for each in self._ranks.values() if (each.process, each.rank) == (record.process, rank))
-            if next(known, None):
+            if any((each.process, each.rank) == (record.process, rank) for each in self._ranks.values()):
                 return True
         key = (record.process, rank, nranks, comm, int(match["device"]))
         known = self._ranks.get(key)
