@@ -21,7 +21,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import L
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import plan as ats_plan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state import Failure, first_error
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as switch_plan
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import devices, nodes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import devices, findings, nodes
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch import failure
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis
@@ -100,7 +100,7 @@ def preflight(pieces: readings.Pieces) -> Outcome | None:
         if f"hosts/{host}/answer" in pieces:
             reading = {"unreachable": True, "msg": pieces[f"hosts/{host}/answer"]}
         found += nodes.judge(host, reading, {"asleep": asleep.get(host, "")})
-    lines = [finding.line() for finding in found if finding.level == PROBLEM]
+    lines = [findings.line(finding) for finding in found if finding.level == PROBLEM]
     return Outcome(STOPPED, "preflight", "guest", " ".join(lines)) if lines else None
 
 
