@@ -67,14 +67,14 @@ def test_a_row_is_read_whatever_stands_behind_its_figures(head: str, row: str) -
 
 
 def test_a_table_without_a_row_has_no_last_size() -> None:
-    assert "there is no row" in gaps(ask(PERFTEST + "\n"))
+    assert "no row" in gaps(ask(PERFTEST + "\n"))
 
 
 def test_rows_under_the_tag_of_mpirun_are_of_the_field() -> None:
     tagged = "".join(f"[1,0]<stdout>:{row(size)}" for size in (1024, 2048))
     found = ask(tagged + f"[1,0]<stdout>:{row(4096)}")
     assert (found["verdict"], found["notes"]) == ("no_fault_seen", [])
-    assert "the end of nccl-tests" in gaps(found)
+    assert "end of nccl-tests" in gaps(found)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_rows_under_the_tag_of_mpirun_are_of_the_field() -> None:
 def test_two_jobs_in_one_log_are_named(text: str) -> None:
     found = ask(text)
     assert (found["verdict"], causes(found)) == ("cannot_tell", ["ranks_alone"])
-    assert "each ran a test of their own" in found["findings"][0]["evidence"][0]["text"]
+    assert "of their own" in found["findings"][0]["evidence"][0]["text"]
 
 
 def test_two_tests_one_behind_the_other_are_no_fault() -> None:
@@ -156,7 +156,7 @@ def test_the_status_at_the_end_of_a_long_line_is_shown() -> None:
     found = ask(f"gpu01: {said}\ngpu02: {said}\ngpu02: [launch.py:315:sigkill_handler] Killing subprocess 4242\n")
     assert causes(found) == ["application_failed"]
     assert found["findings"][0]["hosts"] == ["gpu01", "gpu02"]
-    assert all(entry["text"].endswith("exits with return code = 1") for entry in found["findings"][0]["evidence"])
+    assert all(entry["text"].endswith("return code = 1") for entry in found["findings"][0]["evidence"])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,8 @@ def test_ranks_that_met_talk_over_an_interface_that_leads_to_each_other() -> Non
 def test_libibverbs_is_not_missed_where_rdma_was_switched_off() -> None:
     warned = nccl("Failed to open libibverbs.so[.1]", level="WARN") + nccl("NET/Socket : Using [0]ens9:192.0.2.12<0>")
     assert causes(ask(warned))[0] == "container_libraries"
-    assert causes(ask(nccl("NCCL_IB_DISABLE set by environment to 1.") + warned)) != ["container_libraries"]
+    off = nccl("NCCL_IB_DISABLE set by environment to 1.")
+    assert causes(ask(off + warned)) != ["container_libraries"]
     typed = "root@gpu01:~# NCCL_IB_DISABLE=1 NCCL_DEBUG=INFO python train.py --world-size 2\n"
     assert (ask(typed + warned)["verdict"], causes(ask(typed + warned))) == ("no_fault_seen", [])
 
