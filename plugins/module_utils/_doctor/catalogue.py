@@ -42,7 +42,8 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 class Catalogue:
     """What to suspect of a job that only suffers: ``suspects``: symptom -> cause -> weight; ``suffers``: sign ->
     symptom; ``clues``: fact -> cause -> weight; ``behind``: sign of what a host says of the port at its other end ->
-    cause; ``wanted``: what to ask for -> signs that it is there; ``general``: signs that any program prints."""
+    cause; ``wanted``: what to ask for -> signs that it is there; ``general``: signs that any program prints;
+    ``between``: layers that lie between hosts."""
 
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
@@ -56,6 +57,7 @@ class Catalogue:
     behind: Mapping[str, str]
     wanted: Mapping[str, Sequence[str]]
     general: Sequence[str]
+    between: Sequence[str]
 
 
 _OF_SITE: list[Path] = []
@@ -99,7 +101,10 @@ def _built(packs: loader.Packs) -> Catalogue:
             Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
             for name, entry in packs.lists["topics"].items()
         ),
-        *(packs.lists["suspects"][name] for name in ("suspects", "suffers", "clues", "behind", "wanted", "general")),
+        *(
+            packs.lists["suspects"][name]
+            for name in ("suspects", "suffers", "clues", "behind", "wanted", "general", "between")
+        ),
     )
 
 

@@ -12,12 +12,16 @@ import math
 import re
 from typing import Iterable, Iterator
 
+from .._judge.packs.model import FACT, sign
 from .._judge.words import any_of
 from .._results.readers import nccl_tests
+from .._results.readers.tags import Line
 from .pace import WORDS, Pace
 from .readers import Found
 
 _RANKS = 65_536
+_TABLE_LINES = 400  # behind these, some lines of a form are left out
+_WRONG = ("wrong_values", "not_finite", "out_of_bounds")
 _GOES_ON = 10  # lines of work behind a line say that the program outlived it; two, if none is before it
 _BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
 _TAG = re.compile(r"(?=\[\d+,\d+\]<std(?:out|err)>:)")
@@ -26,16 +30,15 @@ _SPEAKER = re.compile(r"^\[\d+,(\d+)\]<std|^\[rank(\d+)\]:?|^(\d+): ")
 _PREFIX = re.compile(
     r"^(?:\[pod/[^\]]*\]\s+)?(?:\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)\s+)?(?:std(?:out|err) F )?"
 )
-_HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z][\w.-]*):\d+:\d+ \[\d+\]")
-_LESS = re.compile(r"# Reducing maxBytes to (\d+)")
+_HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\]")
 _TABLE = re.compile(r"^#?\s*#?\s+size\s+count\s+type\b")
 _COMM = re.compile(
     r"comm 0x\w+ rank (?P<rank>\d+) nranks (?P<of>\d+)(?: cudaDev (?P<device>\d+))?.*?(?:commId (?P<id>0x\w+))?"
-    r" - (?P<what>Init START|Init COMPLETE|Destroy COMPLETE)"
+    r" - (?P<what>Init START|Init COMPLETE|Abort COMPLETE|Destroy COMPLETE)"
 )
 _PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>\w+)/sec\]|# OSU (?P<osu>\S.*) Test\b")
-_PERF_ROW = re.compile(r"^\s*(?P<size>\d+)\s+\d+\s+[\d.]+\s+(?P<rate>[\d.]+)\s+[\d.]+\s*$")
-_OSU_ROW = re.compile(r"^\s*(?:(?P<size>\d+)\s+)?(?P<rate>\d+\.\d+)(?:\s+[\d.]+)*\s*$")
+_PERF_ROW = re.compile(r"^\s*(?P<size>\d+)\s+\d+\s+[\d.]+\s+(?P<rate>[\d.]+)(?:\s+[\d.]+)+\s*$")
+_OSU_ROW = re.compile(r"^\s*(?:(?P<size>\d+)\s+)?(?P<rate>\d+\.\d+)(?:\s+(?:[\d.]+|Pass))*\s*$")
 _ALL_SIZES = {"perftest": 1 << 23, "OSU": 1 << 20}  # the last size of perftest -a, of OSU's collectives
 _LINKS = (
     (re.compile(r"\bSpeed:\s*(\d+)Mb/s"), 1e-3),
@@ -80,21 +83,10 @@ _LAST_COUNTS = re.compile(r"\b\w*(?:grad_norm|accuracy)['\"]?\s*[=:]?\s*[-+]?(?:
 # Lines that are read: those that may match one of these, rows of nccl-tests by their types, and what has no pattern or
 # none with a word: the kind of a channel, a card, a row of perftest.
 _WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LINKS)
-_WANTED += (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, _LESS, _TABLE, _COMM, _PERF_HEAD)
-_WANTED += (
-    _USING,
-    *_BEGUN,
-    _PROGRESS,
-    _OF,
-    _BATCHES,
-    _ITER,
-    _RANK_LINE,
-    _TOTAL,
-    _END,
-    _EPOCHS,
-    _NOT_FINITE,
-    _LAST_COUNTS,
-)
+_TEST = (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, nccl_tests.LESS, _TABLE)
+_WANTED += (*_TEST, _COMM, _PERF_HEAD)
+_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _EPOCHS)
+_WANTED += (_NOT_FINITE, _LAST_COUNTS)
 _TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
 _PLAIN: tuple[str, ...] = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 _PLAIN += tuple(f"{'':7}{'0' * figures}.00" for figures in range(1, 8))  # rows of OSU
@@ -139,28 +131,12 @@ class Record:
     devices: dict[str, dict[str, set[int]]] = dataclasses.field(default_factory=dict)
     gpu_names: set[str] = dataclasses.field(default_factory=set)
     cards: set[int] = dataclasses.field(default_factory=set)
+    measured: bool = False  # there is a table of nccl-tests, perftest or OSU
 
     @property
     def well(self) -> bool:
         """A job came to its end, and none did not."""
         return bool(self.ends) and not _BROKEN.intersection(gap.code for gap in self.gaps)
-
-
-@dataclasses.dataclass
-class _Test:
-    line: int
-    most: int = 0
-    step: int = 2
-    factor: bool = True
-    copies: int = 1
-    ended: int = 0
-    size: int = -1
-    rate: float = 0.0
-    wrong: int = 0  # line
-
-    def reached(self) -> bool:
-        following = self.size * self.step if self.factor else self.size + self.step
-        return self.size >= self.most or following > self.most
 
 
 @dataclasses.dataclass
@@ -183,8 +159,10 @@ class _Speaker:
 
 
 class JobOutput:
-    """One per piece. Gives no signs; ``record`` says how far its jobs came."""
+    """One per piece. ``record`` says how far its jobs came."""
 
+    APART = sign("tests_apart", "processes that each ran nccl-tests alone")
+    ONE_HOST = sign("one_host", "all ranks of the job are on one host", FACT)
     words: tuple[str, ...] = (
         *sorted({word for pattern in _WANTED for word in any_of(pattern)}),
         *_TYPES,
@@ -193,7 +171,10 @@ class JobOutput:
     )
 
     def __init__(self) -> None:
-        self._tests: list[_Test] = []
+        self._tables = nccl_tests.Reader()
+        self._read = self._tables.result()
+        self._begins: list[int] = []  # of each table
+        self._table_lines = 0
         self._perfs: list[_Perf] = []
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
@@ -218,12 +199,21 @@ class JobOutput:
                 self._part(number, part)
 
     def result(self) -> Iterable[Found]:
-        return ()
+        for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
+            if problem.code == "not_one_job":
+                yield Found(self.APART, self._begins[0], problem.message)
+        jobs = self._record.devices
+        whole = all(
+            sum(map(len, jobs.get(f"NCCL {key}", {}).values())) == size for key, size in self._comm_sizes.items()
+        )
+        hosts = {host for job in jobs.values() for host in job}
+        if len(hosts) == 1 and whole and not self._record.network:
+            yield Found(self.ONE_HOST, 0, f"every rank that is named is on {hosts.pop()}")
 
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""
         found = self._record
-        found.file, found.host = name, host
+        found.file, found.host, found.measured = name, host, bool(self._begins or self._perfs)
         pace = (Gap(code, text, line=line) for code, text, line in self._pace.gaps())
         for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps(), *pace):
             found.gaps.append(dataclasses.replace(gap, file=name))
@@ -244,7 +234,7 @@ class JobOutput:
                 self._last.pop(name, None)
         bare = text[text.index(":") + 1 :] if who and name else text
         self._pace.line(number, name, text)
-        if not (self._test(number, bare) or self._perf(number, bare)):
+        if not (self._test(number, name, bare) or self._perf(number, bare)):
             self._program(number, name, text)
 
     def _facts(self, number: int, text: str) -> None:
@@ -273,7 +263,7 @@ class JobOutput:
         if len(ranks) < _RANKS:
             ranks.add(int(match["rank"]))
         host = _HOST.search(text)
-        if host and match["device"] and match["what"] == "Init COMPLETE":
+        if host and match["device"]:
             self._device(f"NCCL {key}", host[1], int(match["device"]))
 
     def _device(self, job: str, host: str, device: int) -> None:
@@ -281,89 +271,50 @@ class JobOutput:
         if host in hosts or len(hosts) < _RANKS:
             hosts.setdefault(host, set()).add(device)
 
-    def _test(self, number: int, text: str) -> bool:
+    def _test(self, number: int, rank: str, text: str) -> bool:
+        row = "#" not in text and nccl_tests.row_of(text.strip()) is not None
+        if not row and not any(pattern.search(text) for pattern in _TEST):
+            return False
+        self._tables.line(Line(int(rank) if rank else None, "stdout", text))
+        self._table_lines += 1
+        self._begins += [number] * (len(self._tables.parts) - len(self._begins))
         gpu = nccl_tests.RANK.search(text)
         if gpu:
-            self._device(f"test {len(self._tests)}", gpu["host"], int(gpu["device"]))
+            self._device(f"test {len(self._begins)}", gpu["host"], int(gpu["device"]))
             self._record.gpu_names.add(gpu["model"].strip()[:80])
-            return True
-        row = None if "#" in text else nccl_tests.row_of(text.strip())
-        if row is None:
-            return self._test_words(number, text)
-        self._works.append(number)
-        test = self._open_test(number)
-        halves = [half for half in (row.out_of_place, row.in_place) if half]
-        if row.size >= test.size:
-            test.size, test.rate = row.size, halves[0].busbw
-        figures = [figure for half in halves for figure in (half.time_us, half.algbw, half.busbw)]
-        if not all(map(math.isfinite, figures)) or any((half.wrong or 0) >= 1 for half in halves):
-            test.wrong = test.wrong or number
+        if row or nccl_tests.AVERAGE.search(text):
+            self._works.append(number)
         return True
 
-    def _test_words(self, number: int, text: str) -> bool:
-        header = nccl_tests.HEAD.search(text)
-        if header:
-            last = self._tests[-1] if self._tests else None
-            if last and not last.ended and last.size < 0:
-                last.copies += 1  # every process prints its own where the build has no MPI
-            else:
-                step = int(header["step"] or 2)
-                self._tests.append(_Test(number, int(header["max"]), step, header["way"] != "bytes"))
-            return True
-        less = _LESS.search(text)
-        if less:
-            test = self._open_test(number)
-            test.most = min(test.most or int(less[1]), int(less[1]))
-            return True
-        if _TABLE.search(text):
-            self._open_test(number)
-            return True
-        bounds, average = nccl_tests.BOUNDS.search(text), nccl_tests.AVERAGE.search(text)
-        wrong = bounds is not None and int(bounds["count"]) > 0
-        if wrong or average:
-            test = self._tests[-1] if self._tests else self._open_test(number)
-            test.wrong = number if wrong else test.wrong
-        if average:
-            self._works.append(number)
-            test.ended += 1
-            if not math.isfinite(_number(average["value"])):
-                test.wrong = test.wrong or number
-        return bool(bounds or average)
-
-    def _open_test(self, number: int) -> _Test:
-        if not self._tests or self._tests[-1].ended >= self._tests[-1].copies:
-            self._tests.append(_Test(number))
-        return self._tests[-1]
-
     def _test_gaps(self) -> Iterator[Gap]:
-        for test in self._tests:
-            if test.ended and test.size < 0 and not test.most:
+        self._read = self._tables.result()
+        for table, line in zip(self._tables.parts, self._begins):
+            most, row = table.max_bytes, table.largest
+            if row is None and table.finished and not most:
                 continue  # its last lines alone: they show neither a job nor a cut one
-            reached = test.size >= 0 and test.reached()
-            if test.size < 0 and test.ended >= test.copies:
+            if row is None and table.finished:
                 self._record.ends.append("nccl-tests to its end")
-                yield Gap(
-                    "rows", "the rows of nccl-tests: they are broken or of a form that is not known", line=test.line
-                )
-            elif test.most and not reached:
-                last = f"the last size is {test.size}" if test.size >= 0 else "there is no row"
-                said = f"the last row of nccl-tests: {last}, the largest is {test.most} bytes"
-                yield Gap("last_row", said, line=test.line)
-            elif test.size < 0:
-                yield Gap("last_row", "a row of nccl-tests", line=test.line)
-            elif test.ended < test.copies:
-                yield Gap("job_end", f"the end of nccl-tests: {test.ended} of {test.copies}", line=test.line)
+                yield Gap("rows", "the rows of nccl-tests: they are broken or of a form that is not known", line=line)
+            elif most and (row is None or not table.reached):
+                last = f"the last size is {row.size}" if row else "there is no row"
+                yield Gap("last_row", f"the last row of nccl-tests: {last}, the largest is {most} bytes", line=line)
+            elif row is None:
+                yield Gap("last_row", "a row of nccl-tests", line=line)
+            elif not table.finished:
+                yield Gap("job_end", "the end of nccl-tests", line=line)
             else:
-                self._record.ends.append(f"nccl-tests to {test.size} bytes")
-                self._record.figures.append(Figure(test.rate, test.size, test.line, "bus bandwidth"))
-            if test.wrong:
-                yield Gap("wrong_values", "right values of nccl-tests", line=test.wrong)
+                self._record.ends.append(f"nccl-tests to {row.size} bytes")
+                first = row.out_of_place or row.in_place
+                self._record.figures.append(Figure(first.busbw if first else 0.0, row.size, line, "bus bandwidth"))
+            if any(code in table.problems for code in _WRONG) or not math.isfinite(table.average_busbw or 0):
+                yield Gap("wrong_values", "right values of nccl-tests", line=line)
 
     def _perf(self, number: int, text: str) -> bool:
         head = _PERF_HEAD.search(text)
         if head:
             unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"]) else "us")
-            self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
+            if not self._perfs or self._perfs[-1].rows:  # both ends of a test may write into one log
+                self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
             return True
         perf = self._perfs[-1] if self._perfs else None
         row = (_OSU_ROW if perf.kind == "OSU" else _PERF_ROW).match(text) if perf else None
@@ -375,7 +326,8 @@ class JobOutput:
     def _perf_gaps(self) -> Iterator[Gap]:
         for perf in self._perfs:
             if not perf.rows or (perf.rows > 1 and perf.size < _ALL_SIZES[perf.kind]):
-                yield Gap("last_row", f"the last row of {perf.kind}: the last size is {perf.size}", line=perf.line)
+                last = f"the last size is {perf.size}" if perf.rows else "there is no row"
+                yield Gap("last_row", f"the last row of {perf.kind}: {last}", line=perf.line)
                 continue
             mebi = 1 << 20 if perf.kind == "perftest" else 10**6
             rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * mebi / 1e9
@@ -479,7 +431,7 @@ class JobOutput:
             elif 1 < len(up) < size:
                 yield Gap("ranks", f"NCCL's Init COMPLETE of {size - len(up)} of {size} ranks")
             closed = closed and len(gone) == size
-        if closed and not self._speakers and not self._tests:
+        if closed and not self._speakers and not self._begins:
             self._record.ends.append("NCCL's communicators to their end")
 
 

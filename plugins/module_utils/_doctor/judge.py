@@ -14,7 +14,7 @@ from .clocks import put_first
 from .comparing import REPORTED, compare
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .fabric import SOUND
-from .job_output import Gap
+from .job_output import Gap, JobOutput
 from .questions import SILENT, STOPPED, Question, general, rank
 from .ranking import SYMPTOMS, explained, one_per_layer, order
 from .reading import MILD, PER_FORM, Hit, Reading
@@ -56,7 +56,8 @@ def answer(
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
     _forget(reading, {gap.file for gap in lacking if gap.code == "figure"})
     found = _findings(reading)
-    kinds = collections.Counter(seen.sign.kind for seen in reading.seen.values())
+    silenced = _silenced(reading.seen)
+    kinds = collections.Counter(seen.sign.kind for name, seen in reading.seen.items() if name not in silenced)
     known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
     own = reading.seen.keys() - set(catalogue().general)
     known = known or (reading.field and not reading.spoken)
@@ -67,6 +68,8 @@ def answer(
         # Any program loses connections and memory: without a word of the field that names no cause.
         found = [finding for finding in found if finding.certainty != CANDIDATE or not _of_any_trade(finding, reading)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
+    if JobOutput.ONE_HOST.name in reading.seen:
+        found = [each for each in found if each.certainty != CANDIDATE or each.cause.layer not in catalogue().between]
     against = [(finding, _against(finding, reading.seen)) for finding in found]
     found = [finding for finding, hit in against if not hit]
     notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
@@ -164,7 +167,7 @@ def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
         for finding in found
         for rule in finding.rules
     )
-    return one_per_layer(with_topics(found, reading, named))
+    return one_per_layer(found if named else with_topics(found, reading))
 
 
 def _of_any_trade(finding: Suspect, reading: Reading) -> bool:
@@ -385,6 +388,17 @@ def _values(name: str, rule: Rule, seen: Any) -> list[str]:
     said = {host for entry in heard if entry.sign.kind != FACT for host in entry.hosts}
     values = list(seen[name].values) if name in seen else []
     return [value for host, value in values if host in said] or [value for _host, value in values]
+
+
+def _silenced(seen: Any) -> set[str]:
+    """Signs of which every rule gives way to a fact that was read."""
+    heard: set[str] = set()
+    kept: set[str] = set()
+    for rule in catalogue().rules:
+        names = {name for group in rule.needed for name in group if name in seen}
+        facts = any(name in seen and seen[name].sign.kind == FACT for name in rule.excluded)
+        (kept if facts and not _fires(rule, seen) else heard).update(names)
+    return kept - heard
 
 
 def _own_hosts(names: Iterable[str], seen: Any) -> set[str]:

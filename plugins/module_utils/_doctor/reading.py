@@ -57,6 +57,11 @@ _CONTEXT: tuple[re.Pattern[str], ...] = (
 _RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
 # A command that a shell repeats is no answer: what it names is not there yet.
 _TRACE = re.compile(r"(?:\++|\$) [\w./]")
+# What was typed, or how a launcher was called, reports nothing: facts alone are heard in it.
+_COMMAND = re.compile(
+    r"\s*(?:(?:\(\w+\) )?\[?[\w.-]+@[\w.-]+[^#$\n]{0,60}[#$] \S"
+    r"|(?:\w+=\S* )*(?:\S*/)?(?:mpirun|mpiexec\S*|horovodrun|srun|sbatch|torchrun|deepspeed|pdsh) (?:\S+ )?--?\w)"
+)
 # A text without any of these, and with no two of _BESIDE, is of another trade.
 _FIELD = re.compile(
     rb"(?i)nccl|rdma|mlx[45]|\bib[_\d]|infiniband|\broce|gpu|cuda|nvidia|nvrm|nvlink|nvswitch|nvml|\bmpi|\borted|\bprte|\bompi"
@@ -64,7 +69,7 @@ _FIELD = re.compile(
     rb"|pass-?th|\bpfc\b|\becn\b|\bdscp\b|\bxid\b|mellanox|connectx|slurm|srun"
     rb"|all_?reduce|collective|busbw|im(?:g|ages)/s|perftest|dcgm|iommu|\bats\b|\bacs\b|pcie?\b|lspci|vfio|qemu|numa"
     rb"|bnxt|irdma|\befa\b|\bgid|\bmtu\b|nic\b|peermem|verbs|memlock|/dev/shm|multi-?node|training|epoch|\bloss\b"
-    rb"|\brank \d|gloo|master_addr|\bdkms\b|memory setting"
+    rb"|\brank:? \d|\bworld_?size|gloo|master_addr|\bdkms\b|memory setting"
 )
 _BESIDE = re.compile(
     rb"(?i)kubelet|kubectl|docker|containerd|podman|bandwidth|ethernet|\bswitch|kernel|exitcode|pending"
@@ -290,6 +295,7 @@ class Reading:
 
     def _finish(self, piece: Piece, readers: Sequence[Reader], job: JobOutput) -> None:
         self.jobs.append(job.record(piece.name, piece.host))
+        self.field = self.field or self.jobs[-1].measured
         for reader in readers:
             for found in reader.result():
                 self._add(found.sign, _told(found, piece))
@@ -388,8 +394,9 @@ class Reading:
             sure: list[Sign] = []
             maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
             possible, read = self._possible(shape.lower())
-            trace = _TRACE.match(text) is not None
-            possible = {} if trace else possible
+            trace, typed = _TRACE.match(text) is not None, _COMMAND.match(text) is not None
+            if trace or typed:
+                possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
                 if any(way.pattern.search(text) for way in ways if not way.digits):
@@ -407,7 +414,7 @@ class Reading:
                 for number, ways in possible.items()
             )
             known = _Shape(
-                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms().in_line(text) and not trace, figures
+                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms().in_line(text) and not (trace or typed), figures
             )
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
@@ -470,8 +477,10 @@ def _figures(form: bytes) -> bool:
 
 def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
     groups = match.groupdict() if match and entry.pattern.groupindex else {}
+    far = match.string[: match.end()] if match and match.end() > _QUOTE else ""  # behind what is quoted of a line
     return dataclasses.replace(
         where,
+        quote=f"... {far[-_QUOTE:]}" if far else where.quote,
         sign=entry.name,
         host=groups.get("host") or where.host,
         device=groups.get("device") or where.device,

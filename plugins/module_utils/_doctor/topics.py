@@ -22,19 +22,15 @@ _ROUTINE = re.compile(
 )
 
 # Where in a program's source a line was printed.
-_SOURCE_LINE = re.compile(r"\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+")
+_SOURCE_LINE = re.compile(r"\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+|:::ML\w+ .*")
 
 
-def with_topics(found: list[Suspect], reading: Reading, named: bool) -> list[Suspect]:
-    """``named``: some rule says more than that something fails; then nothing is added. Else the plainest of them comes
-    first, and lines without a word of trouble are heard, too, where there are few."""
-    kinds = {entry.sign.kind for entry in reading.seen.values()}
-    if not named:
-        ended = ended_well(reading.jobs)
-        alarms = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
-        quiet = reading.spoken and not kinds.intersection(HARMLESS)
-        found = _before(found, _about(reading.opening if quiet else alarms))
-    return found
+def with_topics(found: list[Suspect], reading: Reading) -> list[Suspect]:
+    """Lines without a word of trouble are heard, too, where there are few and none of them is a good word."""
+    quiet = reading.spoken and not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
+    ended = ended_well(reading.jobs)
+    alarms = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
+    return _before(found, _about(reading.opening if quiet else alarms))
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, job_output, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import Sign
@@ -56,7 +56,7 @@ def test_packs_of_the_collection_have_no_problem() -> None:
 
 
 def test_readers_yml_names_only_signs_of_readers() -> None:
-    classes = [vars(value) for value in vars(readers).values() if isinstance(value, type)]
+    classes = [vars(value) for value in (*vars(readers).values(), job_output.JobOutput) if isinstance(value, type)]
     known = {value.name for names in classes for value in names.values() if isinstance(value, Sign)}
     known |= {sign.name for sign in (*fabric.signs().values(), fabric.SOUND, fabric.PARTLY)}
     assert set(yaml_files.read(loader.FOLDER / "readers.yml")["signs"]) <= known

@@ -383,3 +383,25 @@ def test_filters_read_a_file_too(tmp_path: pathlib.Path) -> None:
 def test_wrong_input_is_a_filter_error(call: Any) -> None:
     with pytest.raises(AnsibleFilterError):
         call()
+
+
+def test_a_communicator_that_is_aborted_names_its_ranks() -> None:
+    aborted = "".join(
+        f"gpu01:{rank}:{rank} [{rank}] NCCL INFO comm 0x5{rank} rank {rank} nranks 2 cudaDev {rank} - Abort COMPLETE\n"
+        for rank in (0, 1)
+    )
+    found = parse(aborted)
+    assert [(rank.rank, rank.nranks, rank.complete) for rank in found.ranks] == [(0, 2, False), (1, 2, False)]
+    assert [problem.code for problem in found.problems] == ["aborted", "aborted"]
+    assert judge(found).nranks == 2
+    started = parse(aborted.replace("Abort", "Init") + aborted)
+    assert [rank.complete for rank in started.ranks] == [True, True]
+
+
+def test_a_line_that_lost_its_prefix_may_be_the_one_that_is_missing() -> None:
+    start = "gpu01:{0}:{0} [{0}] NCCL INFO comm 0x5{0} rank {0} nranks 2 cudaDev {0} commId 0x9 - Init {1}\n"
+    torn = start.format(0, "START") + start.format(1, "START") + start.format(0, "COMPLETE")
+    lost = start.format(1, "COMPLETE").partition("[1] ")[2]
+    said = [problem.message for problem in judge(parse(torn + lost)).problems]
+    assert not any("Init COMPLETE" in message for message in said)
+    assert any("Init COMPLETE" in problem.message for problem in judge(parse(torn)).problems)

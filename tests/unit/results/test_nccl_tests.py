@@ -262,3 +262,25 @@ def test_a_row_cut_behind_any_word_is_not_a_row_of_another_shape(words: int, end
     # A whole line with five numbers behind the operation has the in-place half only.
     assert len(rows) == (1 if ended and words == 9 else 0)
     assert ("unreadable_row" in [entry.code for table in result.tables for entry in table.problems.all()]) is (not rows)
+
+
+def test_two_heads_or_two_ranks_0_are_not_one_job_even_without_a_row() -> None:
+    for text in (HEAD + HEAD + COLUMNS, HEAD + device(0, "gpu01", 7) + device(0, "gpu02", 8)):
+        result = nccl_tests.read(text)
+        assert (result.one_job, codes(result)) == (False, ["not_one_job"])
+    assert nccl_tests.read(HEAD + devices()).one_job is None
+
+
+def test_the_table_of_the_first_releases_names_its_ranks_and_its_failure() -> None:
+    first = "#   Rank  {0} on     gpu07 device  {0} [0x00] Tesla P100-PCIE-16GB\n"
+    failed = "NCCL failure all_reduce.cu:95 'unhandled cuda error'\n"
+    result = nccl_tests.read(HEAD + first.format(0) + first.format(1) + failed)
+    assert (result.tables[0].ranks, result.tables[0].hosts, codes(result)) == (2, ["gpu07"], ["failed"])
+    assert "unhandled cuda error" in result.problems[0].message
+
+
+@pytest.mark.parametrize(("size", "reached"), [(2097152, True), (1048576, False)])
+def test_a_table_has_reached_its_last_size(size: int, reached: bool) -> None:
+    assert nccl_tests.read(HEAD + row(size)).tables[0].reached is reached
+    less = "# Reducing maxBytes to 1048576 due to memory limitation\n"
+    assert nccl_tests.read(HEAD + less + row(size)).tables[0].reached

@@ -248,6 +248,17 @@ CASES = [
         "NCCL does not say why",
     ),
     Case(
+        "a-warning-about-verbs-is-the-cause",
+        Job(
+            send="NET/Socket/0",
+            receive="NET/Socket/0",
+            network="Socket",
+        ).text()
+        + "gpu01:11:11 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n",
+        "sockets",
+        "Cause: NCCL warns: gpu01:11: Failed to open libibverbs.so[.1]",
+    ),
+    Case(
         "wrong-hca-is-named",
         Job(
             send="NET/Socket/0",

@@ -305,6 +305,15 @@ def test_steps_that_go_back_are_two_runs() -> None:
     assert "from step 10 back to step 1" in result.problems[0].message
 
 
+def test_a_first_step_behind_a_total_begins_another_run() -> None:
+    once = f"{step(1, 80)}\n{step(10, 80)}\ntotal images/sec: 80.00\n"
+    result = tf_cnn.read(once + once.replace("80.00", "160.00"))
+    assert (codes(result), result.sum_of_ranks, result.agree) == (["not_one_job"], None, None)
+    assert [total.images_per_second for total in result.totals] == [80.0, 160.0]
+    both = f"{step(1, 80)}\n{step(1, 81)}\n{step(10, 80)}\n{step(10, 81)}\n" + "total images/sec: 161.00\n" * 2
+    assert codes(tf_cnn.read(both)) == []
+
+
 def test_unequal_weights_that_a_rank_reports_count() -> None:
     assert codes(tf_cnn.read(run([10.0] * 2, checksums_equal=False))) == ["weights_differ"]
 

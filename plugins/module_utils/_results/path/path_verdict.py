@@ -34,6 +34,7 @@ GDRDMA = "gdrdma"
 ORDER = (NOT_ONE_JOB, SOCKETS, VIA_HOST, RECEIVE_ONLY, UNKNOWN, GDRDMA)
 
 _TCP = re.compile("socket|tcp", re.IGNORECASE)
+_OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
 # Ways between two GPUs of one host that lead through the host's memory.
 _STAGED = {
     "shm": "through shared memory of the host",
@@ -404,7 +405,8 @@ class _Judge:
         elif missing:
             reasons.append(f"no line from rank(s) {', '.join(missing)} of {self._nranks}: the log is incomplete")
         reasons += self._cut_groups()
-        unfinished = sorted(number for number, rank in self._world.items() if not rank.complete)
+        # A line that lost its prefix may be the one that is missing.
+        unfinished = sorted({n for n, rank in self._world.items() if not rank.complete}.difference(self._torn))
         if unfinished and not pairs and not any(rank.complete for rank in self._whole):
             failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
             if failed:
@@ -417,7 +419,7 @@ class _Judge:
                 )
         if unfinished:
             numbers = ", ".join(map(str, unfinished))
-            reasons.append(f"the log is cut or the start failed: no 'Init COMPLETE' of rank(s) {numbers}")
+            reasons.append(f"the log is cut or the start failed: no whole line 'Init COMPLETE' of rank(s) {numbers}")
         if self._torn:
             reasons.append(f"lines of rank(s) {', '.join(map(str, self._torn))} have lost the name of their process")
         begun = sorted({rank.process.name for rank in self._log.ranks if not rank.complete})
@@ -701,7 +703,9 @@ class _Judge:
             return (
                 f"Cause: NET/IB : No device found on {process.host}{chosen or ': is /dev/infiniband in the container?'}"
             )
-        return "NCCL does not say why; run the probe with NCCL_NET=IB, then it stops with the cause"
+        warned = [each for each in self._log.warnings if each.startswith(f"{process.host}:") and _OF_RDMA.search(each)]
+        why = "NCCL does not say why; run the probe with NCCL_NET=IB, then it stops with the cause"
+        return f"Cause: NCCL warns: {warned[0]}" if warned else why
 
     def _why_staged(self, process: Process, direction: str) -> str:
         lines = [line for line in self._log.gdr if line.process.host == process.host and not line.enabled]

@@ -438,7 +438,8 @@ class Reader(LogReader[NcclLog]):
         rank, nranks = int(match["rank"]), int(match["nranks"])
         if match["state"] == "Abort COMPLETE":
             self._problem("aborted", f"{record.process.name}: rank {rank} of {nranks} aborted its communicator")
-            return True
+            if any((each.process, each.rank) == (record.process, rank) for each in self._ranks.values()):
+                return True
         key = (record.process, rank, nranks, comm, int(match["device"]))
         known = self._ranks.get(key)
         complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)

@@ -51,15 +51,16 @@ HEAD = re.compile(
 )
 _VALIDATION = re.compile(r"validation: (?P<value>\d)")
 RANK = re.compile(
-    r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+(?P<group>\d{1,9}) )?Pid\s+(?P<pid>\d{1,12}) on\s+(?P<host>\S+) "
+    r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+\d{1,9} )?(?:Pid\s+(?P<pid>\d{1,12}) )?on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
 )
+LESS = re.compile(r"# Reducing maxBytes to (?P<max>\d{1,18})")
 BOUNDS = re.compile(r"(?:# )?Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
 AVERAGE = re.compile(r"(?:# )?Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
 _STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
 _ERRORS = (
-    (re.compile(r"Test (?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
+    (re.compile(r"(?:Test )?(?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
     (re.compile(r"Invalid number of GPUs: [^\n]{0,120}"), "start one process per GPU, or fewer GPUs per process (-g)"),
     (re.compile(r"Test timeout[^\n]{0,80}"), "a collective hangs: look at interfaces, firewall and GID index"),
     (re.compile(r"Test failure [\w./]+:\d+"), "the line of the failure itself is not in the log"),
@@ -132,6 +133,7 @@ class Table:
     failed: bool = False
     alone: bool = True  # no other table was open when it began
     stepped: bool = False  # sizes grow by bytes, which a collective rounds to the same size
+    step: int = 2
 
     @property
     def finished(self) -> bool:
@@ -140,6 +142,14 @@ class Table:
     @property
     def largest(self) -> Row | None:
         return max(self.rows, key=lambda row: row.size, default=None)
+
+    @property
+    def reached(self) -> bool:
+        """No size comes behind the largest one."""
+        size = max((row.size for row in self.rows), default=0)
+        return (size + self.step if self.stepped else size * self.step) > (
+            self.max_bytes or 0
+        ) or size == self.max_bytes
 
     @property
     def ranks(self) -> int | None:
@@ -248,7 +258,7 @@ class Reader(PartsReader[NcclTests, Table]):
             self._comment(line.rank, stripped)
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)
-        elif "Test " in stripped or "Invalid number" in stripped:
+        elif "Test " in stripped or "Invalid number" in stripped or "failure" in stripped:
             self._failure(line.rank, whole)
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
             self._named.update(_PROGRAM.findall(stripped))
@@ -264,33 +274,30 @@ class Reader(PartsReader[NcclTests, Table]):
         if self.left_out:
             problems.add("too_many_tables", f"more than {self.MOST} tables; {self.left_out} heads were left out")
         with_rows = [table for table in tables if table.rows]
-        one_job: bool | None = None
-        if with_rows:
-            apart = _apart(tables, with_rows)
-            one_job = not apart
-            if apart:
-                hosts = sorted({host for table in tables for host in table.hosts})
-                problems.add(
-                    "not_one_job",
-                    f"several processes each ran a test of their own{' on ' + names(hosts) if hosts else ''}: nothing "
-                    "crossed between them, and their figures say nothing about the network. nccl-tests was built "
-                    "without MPI=1; build it again with MPI=1 and MPI_HOME",
-                )
-            if not apart and any(not table.rows and not table.failed for table in tables):
-                problems.add(
-                    "head_without_rows",
-                    "there is a head without rows and without an error: a test that was killed, or a second process "
-                    "that tests itself (built without MPI=1)",
-                )
-            for table in with_rows:
-                _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
-        elif not problems:
+        apart = _apart(tables, with_rows)
+        if apart:
+            hosts = sorted({host for table in tables for host in table.hosts})
+            problems.add(
+                "not_one_job",
+                f"several processes each ran a test of their own{' on ' + names(hosts) if hosts else ''}: nothing "
+                "crossed between them, and their figures say nothing about the network. nccl-tests was built "
+                "without MPI=1; build it again with MPI=1 and MPI_HOME",
+            )
+        elif with_rows and any(not table.rows and not table.failed for table in tables):
+            problems.add(
+                "head_without_rows",
+                "there is a head without rows and without an error: a test that was killed, or a second process "
+                "that tests itself (built without MPI=1)",
+            )
+        for table in with_rows:
+            _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
+        if not with_rows and not problems:
             unread = next((each for table in self.parts for each in table.problems.all()), None)
             if unread:
                 problems.add(unread.code, unread.message)
             else:
                 self.nothing(problems)
-        return NcclTests(tables, one_job, problems.all())
+        return NcclTests(tables, not apart if with_rows or apart else None, problems.all())
 
     # ------------------------------------------------------------------------------------------------------- lines
 
@@ -330,13 +337,17 @@ class Reader(PartsReader[NcclTests, Table]):
         if "NCCL version" in text:
             self._version(rank, text)
             return
+        less = LESS.match(text)
+        if less:
+            table = self._table(rank)
+            table.max_bytes = min(table.max_bytes or int(less["max"]), int(less["max"]))
         if not re.match(r"(?:#\s+)?(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
             return
         table = self._table(rank)
         device = RANK.match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
-                rank_at, pid, number_at = (int(device[name]) for name in ("rank", "pid", "device"))
+                rank_at, pid, number_at = (int(device[name] or 0) for name in ("rank", "pid", "device"))
                 model = device["model"].strip()[:120]
                 table.devices.append(Device(rank_at, device["host"][:255], pid, number_at, device["bus"], model))
             return
@@ -360,7 +371,7 @@ class Reader(PartsReader[NcclTests, Table]):
         if table is None or table.finished or table.rows or table.failed:
             table = self._begin(rank)
         table.heads += 1
-        table.stepped = head["way"] == "bytes"
+        table.stepped, table.step = head["way"] == "bytes", int(head["step"] or 2)
         validation = _VALIDATION.search(text)
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
         table.validation = None if validation is None else validation["value"] != "0"

@@ -149,6 +149,8 @@ class _Found:
         self.at_end: list[StepLine] = []  # these lines of that step: one per rank, but of which one is not known
         self.highest: int | None = None
         self.back: dict[int, tuple[int, int]] = {}  # rank -> (from, to): a step that went backwards
+        self.first: int | None = None  # step of the first line without a tag
+        self.again = False  # it came once more, behind a total
         self.totals: list[Total] = []
         self.total_count = 0
         self.parameters: dict[str, str] = {}
@@ -212,6 +214,8 @@ class _Found:
         if not math.isfinite(step.images_per_second):
             self.sick_speed.add(step.rank)
         elif step.rank is None:
+            self.first = step.step if self.first is None else self.first
+            self.again = self.again or (bool(self.totals) and self.first == step.step < self.end)
             if step.step > self.end:
                 self.end, self.at_end = step.step, []
             if step.step == self.end and len(self.at_end) < RECORD_LIMIT:
@@ -375,10 +379,10 @@ def _judge(
         abs(step.images_per_second - total.images_per_second) <= TOLERANCE * total.images_per_second + _STEP_ROUNDING
         for step, total in zip(found.at_end, totals)
     )
-    if apart:
+    if apart or found.again:
         problem(
             "not_one_job",
-            f"each of {len(totals)} totals is the speed of one rank: runs one behind the other, or processes that each "
+            f"each of {len(totals)} totals is of a run of its own: runs one behind the other, or processes that each "
             "trained alone",
         )
     elif lowest is not None:
@@ -391,7 +395,7 @@ def _judge(
             )
     if not totals and (ranks or found.steps.seen):
         problem("missing_total", "no 'total images/sec' line: the run did not end normally")
-    sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks else None
+    sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks and not found.again else None
     agree: bool | None = None
     relative: float | None = None
     if sum_of_ranks is not None and lowest and not apart:
