@@ -160,7 +160,9 @@ toolkit:
   returned: success, if V(system) is in O(gather)
   type: bool
 engine:
-  description: C(version) of the Docker engine, empty if there is none, and C(error) if it is there and does not answer.
+  description:
+    - C(version) of the Docker engine, empty if there is none, C(error) if it is there and does not answer, and
+      C(apparmor), why it starts no container though it answers.
   returned: success, if V(system) is in O(gather)
   type: dict
 addresses:

@@ -19,8 +19,9 @@ from .guests import SECONDS, module
 
 AGENT = (config.REPO / "workloads/fabric/agent.py").read_bytes()
 OPTIONS = {"form": "full", "seconds": 2, "size": 16384, "tos": 106, "arguments": ["-R", "-T", "106"]}
-# Of a round that the check allows for the start of its programs is too little on emulated processors.
-PATIENCE = 10
+# What the check allows a round for the start of its programs is too little on emulated processors.
+# LITTLE: where nothing can be measured anyway.
+PATIENCE, LITTLE = 10, 2
 Two = tuple[config.Node, config.Node]
 
 
@@ -29,25 +30,28 @@ def readings(two: Two) -> dict[str, Any]:
         return dict(zip((node.name for node in two), pool.map(lambda node: module("rdma_info", node), two)))
 
 
-def fabric_check(two: Two, said: dict[str, Any] | None = None, *, parts: int = 9, **options: Any) -> dict[str, Any]:
-    """What the role publishes; after ``parts`` parts what it would have run next. ``said``: by `readings`."""
+def fabric_check(
+    two: Two, said: dict[str, Any] | None = None, *, control: tuple[str, str] | None = None, patience: int = PATIENCE
+) -> dict[str, Any]:
+    """What the role publishes. ``said``: by `readings`; ``control``: addresses over which the agents meet."""
+    addresses = control or tuple(node.cluster_ip for node in two)
     site = {
-        "hosts": [{"name": node.name, "address": node.cluster_ip} for node in two],
+        "hosts": [{"name": node.name, "address": address} for node, address in zip(two, addresses)],
         "readings": readings(two) if said is None else said,
         "switches": {},
-        "options": {**OPTIONS, "networks": [config.SUBNET], **options},
+        "options": {**OPTIONS, "networks": [config.SUBNET]},
     }
     outputs: list[str] = []
-    while (part := next_part(site, outputs))["part"] != "done" and len(outputs) < parts:
-        outputs.append(_run(two, part["plan"]))
+    while (part := next_part(site, outputs))["part"] != "done":
+        outputs.append(_run(two, part["plan"], patience))
     return {**part, "outputs": outputs}
 
 
-def _run(two: Two, plan: str) -> str:
+def _run(two: Two, plan: str, patience: int) -> str:
     """Both agents at once; the first one prints what both found."""
     content = json.loads(zlib.decompress(base64.b64decode(plan)))
     if content["slot"]:
-        content.update(slot=content["slot"] * PATIENCE, limit=content["limit"] * PATIENCE)
+        content.update(slot=content["slot"] * patience, limit=content["limit"] * patience)
     plan = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
     agent = base64.b64encode(AGENT).decode()
     script = "echo {} | base64 -d > /run/agent.py && ROCEMESH_FABRIC_HOST={} timeout {} python3 /run/agent.py {}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import subprocess
 import sys
@@ -46,19 +47,50 @@ def pair(program: str, *, server: config.Node, client: config.Node, address: str
     return text
 
 
+def broken(program: str, *, server: config.Node, client: config.Node, until: str, user: str = "root") -> str:
+    """What the client printed of a program that does not end well; ``until``: words by which that is known."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        serving = pool.submit(sh, server, f"timeout {SECONDS} {program}", check=False)
+        # It listens a moment after it was started.
+        once = f"su {user} -c 'timeout {SECONDS} {program} {server.cluster_ip}' > /run/job.log 2>&1"
+        script = (
+            f"for n in $(seq 20); do {once}; grep -qE '{until}' /run/job.log && break; sleep 2; done; cat /run/job.log"
+        )
+        text = sh(client, script)
+        while not serving.done():
+            sh(server, f"pkill -x {program.split(maxsplit=1)[0]}", check=False)
+            concurrent.futures.wait([serving], 5)
+    return text
+
+
+def doctor(**pieces: str) -> list[dict[str, Any]]:
+    """What the doctor finds in texts, worst first. ``pieces``: host, or ``job`` -> what was read there."""
+    evidence = {"job.log" if name == "job" else f"hosts/{name}/answer.txt": text for name, text in pieces.items()}
+    findings: list[dict[str, Any]] = ansible("localhost", "doctor", {"evidence": evidence})[1]["findings"]
+    return findings
+
+
 def module(name: str, node: config.Node, **options: Any) -> dict[str, Any]:
     """A module of the collection on a guest, as root, through Ansible."""
+    code, result = ansible(node.name, name, options, "-b")
+    assert code == 0, result
+    return result
+
+
+def refusal(name: str, node: config.Node, **options: Any) -> str:
+    """Why a module refuses."""
+    code, result = ansible(node.name, name, options, "-b")
+    assert code != 0, result
+    return str(result["msg"])
+
+
+def ansible(host: str, name: str, options: dict[str, Any], *words: str) -> tuple[int, dict[str, Any]]:
     done = subprocess.run(
         [
-            *(str(Path(sys.executable).with_name("ansible")), node.name),
+            *(str(Path(sys.executable).with_name("ansible")), host),
             *(word for inventory in config.SHAPE.inventories for word in ("-i", inventory)),
-            *(
-                "-b",
-                "-m",
-                f"rocemesh.multinode.{name}",
-                "--one-line",
-                *(("-a", json.dumps(options)) if options else ()),
-            ),
+            *(*words, "-m", f"rocemesh.multinode.{name}", "--one-line"),
+            *(("-a", json.dumps(options)) if options else ()),
         ],
         cwd=config.REPO,
         capture_output=True,
@@ -66,7 +98,7 @@ def module(name: str, node: config.Node, **options: Any) -> dict[str, Any]:
         timeout=SECONDS,
         check=False,
     )
-    assert " => " in done.stdout, done.stdout + done.stderr
-    result: dict[str, Any] = json.loads(done.stdout.split(" => ", 1)[1])
-    assert done.returncode == 0, result
-    return result
+    said = done.stdout.partition(" => ")[2]
+    assert said, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads(said)
+    return done.returncode, result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import json
 from collections.abc import Iterator
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from lab import config, engine
-from lab.vm import machine
+from lab import config, engine, nodes, processes
+from lab.vm import machine, qmp
+from tests import site_run
 
-from .check import fabric_check, readings
-from .guests import counters, module, pair, sh
+from .check import LITTLE, fabric_check, readings
+from .guests import broken, counters, doctor, module, pair, sh
 
 Two = tuple[config.Node, config.Node]
 SEEN = Path(__file__).with_name("seen.py").read_text()
@@ -62,9 +64,79 @@ def test_mtu_1500_on_the_way(two: Two, said: dict[str, Any]) -> None:
 
 def test_another_vlan(two: Two, said: dict[str, Any]) -> None:
     with on_the_way(two[1], "drop"), on_the_way(two[0], "drop"):
-        done = fabric_check(two, said)
+        done = fabric_check(two, said, patience=LITTLE)
     # Not even the first host's desk is reached: the second host is missing.
     assert not done["report"]["ok"] and two[1].name in json.dumps(done["report"]["missing"] + done["report"]["faults"])
+
+
+@pytest.fixture
+def control(two: Two) -> Iterator[tuple[str, str]]:
+    """A network for the agents, as a site has it: what is wrong with the RoCE addresses leaves it alone."""
+    first, second = (f"10.77.0.{node.cluster_ip.rpartition('.')[2]}" for node in two)
+    for node, address in zip(two, (first, second)):
+        sh(node, f"ip address add {address}/24 dev ens1")
+    yield first, second
+    for node, address in zip(two, (first, second)):
+        sh(node, f"ip address del {address}/24 dev ens1; ip neigh flush dev ens1")
+
+
+@contextlib.contextmanager
+def second_owner(node: config.Node, address: str) -> Iterator[None]:
+    """The bridge before a VM has an address as well, for that VM alone, and is asked first."""
+    text = 'table bridge owner {\nchain input {\ntype filter hook input priority 0\niifname != "tap0" drop\n}\n}\n'
+    engine.docker("exec", "--interactive", node.container, "nft", "-f", "-", stdin=text)
+    engine.docker("exec", node.container, "ip", "address", "add", f"{address}/24", "dev", "br0")
+    try:
+        yield
+    finally:
+        engine.docker("exec", node.container, "ip", "address", "flush", "dev", "br0")
+        engine.docker("exec", node.container, "nft", "delete table bridge owner")
+
+
+def test_neighbour_that_is_gone(two: Two, said: dict[str, Any], control: tuple[str, str]) -> None:
+    with on_the_way(two[0], f"arp saddr ip {two[1].cluster_ip} drop"):
+        for node in two:
+            sh(node, "ip neigh flush dev ens1")
+        found = named(fabric_check(two, said, control=control, patience=LITTLE))
+    assert found.get("neighbour") == {node.name for node in two}, found
+
+
+def test_address_that_another_device_has_as_well(two: Two, said: dict[str, Any], control: tuple[str, str]) -> None:
+    first, second = two
+    with second_owner(first, second.cluster_ip), on_the_way(first, f"arp saddr ip {second.cluster_ip} drop"):
+        sh(first, "ip neigh flush dev ens1")
+        done = fabric_check(two, said, control=control, patience=LITTLE)
+    found = named(done)
+    assert second.name in found.get("duplicate", set()), found
+    (fault,) = (fault for fault in done["report"]["faults"] if fault["thing"] == "duplicate")
+    assert f"{second.cluster_ip} has the MAC" in fault["found"]
+
+
+def test_memory_that_may_not_be_locked(two: Two) -> None:
+    client, server = two
+    low = "/etc/security/limits.d/99-low.conf"
+    sh(client, f"echo 'nvidia - memlock 64' > {low}")
+    try:
+        printed = broken("ib_write_bw -d rxe0 -R -s 1048576", server=server, client=client, until=" MR", user="nvidia")
+        limit = sh(client, "su nvidia -c 'echo ulimit -l: $(ulimit -l)'")
+    finally:
+        sh(client, f"rm {low}")
+    worst = doctor(job=printed, **{client.name: limit})[0]
+    assert (worst["cause"], worst["hosts"]) == ("memlock_host", [client.name]), printed
+
+
+def test_apparmor_without_its_parser(two: Two) -> None:
+    node = two[1]
+    docker_run = "docker run --rm --entrypoint true $(docker images -q | head -n 1)"
+    sh(node, "mv /usr/sbin/apparmor_parser /root && printf docker-default > /sys/kernel/security/apparmor/.remove")
+    try:
+        refused = sh(node, f"{docker_run} 2>&1; echo status $?")
+        run = site_run.play("preflight.yml")
+    finally:
+        sh(node, f"mv /root/apparmor_parser /usr/sbin && {docker_run}")
+    assert "AppArmor" in refused and "status 0" not in refused, refused
+    lines = [line for line in run.out.splitlines() if "apparmor_parser" in line]
+    assert run.rc != 0 and lines and all(node.name in line for line in lines), run.tail()
 
 
 RENUMBER = """
@@ -101,3 +173,23 @@ def test_one_packet_of_a_hundred_is_lost_and_the_counters_of_the_kernel_show_it(
     after = counters(client), counters(server)
     errors = ("out_of_seq_request", "rcvd_seq_err", "completer_retry_err", "duplicate_request")
     assert sum(new[name] - old[name] for old, new in zip(before, after) for name in errors) > 0
+
+
+def test_link_that_goes_down_in_a_run(two: Two) -> None:
+    client, server = two
+    machine_of = machine.folder(config.paths(), server) / "qmp"
+    before = counters(client)["sent_pkts"]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        program = "ib_write_bw -d rxe0 -R -s 65536 -n 20000"
+        job = pool.submit(broken, program, server=server, client=client, until="with error|BW average")
+        processes.wait_for("packets of the run", lambda: counters(client)["sent_pkts"] > before + 500, 120)
+        qmp.ask(machine_of, "set_link", name="net0", up=False)
+        try:
+            processes.wait_for("the end of the run", lambda: not sh(client, "pgrep -x ib_write_bw", check=False), 120)
+        finally:
+            qmp.ask(machine_of, "set_link", name="net0", up=True)
+        processes.wait_for(f"{server.name} again", lambda: nodes.ssh_answers(server), 120)
+        printed = job.result()
+    journal = sh(server, "journalctl --no-pager --unit systemd-networkd --since -10min")
+    worst = doctor(job=printed, **{server.name: journal})[0]
+    assert (worst["cause"], worst["hosts"]) == ("link_faulty", [server.name]), printed

@@ -12,7 +12,7 @@ import pytest
 
 from lab import ats, config, control, hardware, nodes, processes
 
-from .guests import module, sh
+from .guests import module, refusal, sh
 
 Two = tuple[config.Node, config.Node]
 NIC = config.RAILS[0].nic
@@ -76,6 +76,9 @@ def test_three_outcomes_of_ats_and_a_boot_id_of_each_kernel(two: Two, physics: s
     assert (bit(first), bit(second)) == ("-", "-")
     assert said(first) == said(second) == "host_not_enabled"
     assert len(set(boots)) == 4
+    # What stage ats stops with.
+    why = refusal("mlxconfig_ats", first, state="queried", require_active=True)
+    assert first.name in why and NIC in why, why
 
 
 def test_guest_that_shuts_itself_down_is_off_and_one_that_restarts_itself_has_a_new_boot_id(

@@ -210,15 +210,16 @@ def _ask(asker: socket.socket, source: int, size: int, result: dict[str, Any]) -
     return None
 
 
-def neighbours() -> dict[str, str]:
-    """Address to the MAC that answered for it; empty where nobody did."""
+def neighbours() -> dict[str, list[str]]:
+    """Address to the MAC that answered for it, empty where nobody did, and whether a person has set it."""
     found = {}
     try:
         with open("/proc/net/arp", encoding="ascii", errors="replace") as stream:
             for line in list(stream)[1:]:
                 words = line.split()
                 if len(words) >= 6:
-                    found[words[0]] = words[3] if int(words[2], 16) & 2 else ""
+                    flags = int(words[2], 16)
+                    found[words[0]] = [words[3] if flags & 2 else "", "static" if flags & 4 else ""]
     except (OSError, ValueError):
         return {}
     return found
@@ -317,7 +318,7 @@ def reach(site: Site, line: Line) -> dict[str, Any]:
     for source, targets in asked.items():
         for target in targets:
             address = site.nic(target)["address"]
-            answers["sources"][f"{source} {target}"] = [_source_for(address), table.get(address, "")]
+            answers["sources"][f"{source} {target}"] = [_source_for(address), *table.get(address, ["", ""])]
     line.wait_for_all()  # the others may still ask
     for responder in responders:
         answers["heard"][str(responder.nic)] = sorted(responder.heard)

@@ -205,12 +205,12 @@ def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]]
     real = {nic: mac for mac, nic in owners.items()}
     for entry in silent:
         target = int(entry["to"])
-        mac = _told(got, (int(entry["from"]), target))[1]
+        _source, mac, static = _told(got, (int(entry["from"]), target))
         if not mac or not real.get(target) or mac == real[target]:
             continue
         owner = owners.get(mac)
         if owner is None:
-            whose, thing = "of no host that takes part", "neighbour"
+            whose, thing = "of no host that takes part", "neighbour" if static else "duplicate"
         elif fabric.host_of(owner) == fabric.host_of(target):
             whose, thing = "of the host's other interface", "arp"
         else:
@@ -223,13 +223,13 @@ def _all_looks(got: Replies) -> dict[int, Mapping[str, Any]]:
     return {int(nic): look for answer in got.by_host.values() for nic, look in answer.get("look", {}).items()}
 
 
-def _told(got: Replies, way: Directed) -> tuple[str, str]:
-    """Source address that the routing table takes, and the MAC of the peer."""
+def _told(got: Replies, way: Directed) -> tuple[str, str, str]:
+    """Source address that the routing table takes, the MAC of the peer, and whether a person has set that."""
     for answer in got.by_host.values():
         given = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
         if given:
-            return str(given[0]), str(given[1])
-    return "", ""
+            return str(given[0]), str(given[1]), str(given[2])
+    return "", "", ""
 
 
 def _concerned(

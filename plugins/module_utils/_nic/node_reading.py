@@ -41,7 +41,7 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "gpu": GpuReader(node.host, timeout=timeout, sysfs=sysfs).read(),
         "gpu_processes": gpu_processes(node),
         "toolkit": _toolkit(node, docker),
-        "engine": engine(node, docker),
+        "engine": {**engine(node, docker), "apparmor": apparmor(node)},
         "addresses": addresses(node),
         "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
@@ -114,6 +114,18 @@ def engine(node: Node, docker: Sequence[str]) -> dict[str, str]:
         return {"version": str(json.loads(done.out)), "error": ""}
     except ValueError:
         return {"version": "", "error": f"docker version printed {done.out[:200]!r}"}
+
+
+def apparmor(node: Node) -> str:
+    """Why Docker starts no container though it answers; empty: it does, as far as AppArmor goes."""
+    security = "kernel/security/apparmor"
+    if not node.sysfs.read("module/apparmor/parameters/enabled").startswith("Y") or node.which("apparmor_parser"):
+        return ""
+    # Not mounted: a container, or a system that does not use it. Loaded since the boot: it needs the parser no more.
+    known = os.path.exists(os.path.join(node.sysfs.root, security))
+    if not known or "docker-default " in node.sysfs.read(security, "profiles"):
+        return ""
+    return "the kernel has AppArmor on, and there is no apparmor_parser, with which Docker loads its profile"
 
 
 def reach(registry: str, timeout: float) -> dict[str, str]:

@@ -149,6 +149,8 @@ def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
         yield found("engine_down", place, text=engine["error"])
     elif not engine.get("version"):
         yield found("engine_missing", place)
+    elif engine.get("apparmor"):
+        yield found("apparmor", place, text=engine["apparmor"])
     if registry.get("error"):
         yield found("registry", place, name=registry.get("name"), text=registry["error"])
 

@@ -89,6 +89,10 @@ FAULTS: dict[str, tuple[list[tuple[int | None, str]], list[tuple[str, str, tuple
         ],
         [("duplicate", "nic", (4,))],
     ),
+    "device of nobody with the address of a host": (
+        [(2, "ip link set r0 arp off"), (None, "ip addr add 10.90.0.3/24 dev leaf0")],
+        [("duplicate", "nic", (4,))],
+    ),
     "network that another interface is routed to": (
         [(2, "ip route replace 10.90.0.0/24 dev r1 src 10.90.1.3 metric 0")],
         [("route", "nic", (4,))],

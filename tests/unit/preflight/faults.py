@@ -280,6 +280,12 @@ PROBLEMS = [
         "gpu02",
         "Rocky 9.5 is refused for mstflint",
     ),
+    Fault(
+        "apparmor-parser-missing",
+        put("gpu01", "engine", {"version": "20.10.24", "error": "", "apparmor": "there is no apparmor_parser"}),
+        "gpu01",
+        "install the package apparmor",
+    ),
     Fault("toolkit-missing", put("gpu01", "toolkit", False), "gpu01", "container_toolkit_source"),
     Fault("letters-swapped-alone", put("variables", "sw01", ["switch_vlna"]), "sw01", "write switch_vlan"),
     Fault("letter-missing", put("variables", "gpu01", ["guest_mt"]), "gpu01", "write guest_mtu"),

@@ -1,0 +1,101 @@
+"""A guest whose network ifupdown or NetworkManager sets up: MTU and the next boot, compared with a boot."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab import config, nodes, processes
+
+from .guests import module, sh
+
+Two = tuple[config.Node, config.Node]
+NETPLAN = "/etc/netplan/50-cloud-init.yaml"
+IFUPDOWN = """\
+auto ens1
+iface ens1 inet static
+    address {own}/24
+    gateway {gateway}
+"""
+PROFILE = """\
+[connection]
+id=cluster
+uuid=7f1b1a5e-6a0b-4a41-9d0a-0f1b6e0c7a11
+type=ethernet
+interface-name=ens1
+
+[ipv4]
+method=manual
+address1={own}/24,{gateway}
+"""
+# Service, its file, what stands there, and what adds an address to it.
+KEEPERS = {
+    "ifupdown": (
+        "networking",
+        "/etc/network/interfaces.d/ens1",
+        IFUPDOWN,
+        "printf 'iface ens1 inet static\\n    address {more}/24\\n' >> {path}",
+    ),
+    "NetworkManager": (
+        "NetworkManager",
+        "/etc/NetworkManager/system-connections/cluster.nmconnection",
+        PROFILE,
+        "sed -i '/^address1=/a address2={more}/24' {path}",
+    ),
+}
+
+
+def reboot(node: config.Node) -> None:
+    before = sh(node, "cat /proc/sys/kernel/random/boot_id")
+    nodes.inside(node, "systemctl", "reboot", check=False)
+    processes.wait_for(f"{node.name} goes", lambda: not nodes.ssh_answers(node), 120)
+    nodes.wait_ready(node)
+    assert sh(node, "cat /proc/sys/kernel/random/boot_id") != before
+
+
+@contextlib.contextmanager
+def kept_by(node: config.Node, service: str, path: str, text: str) -> Iterator[None]:
+    """Another service than systemd-networkd sets the network up, from the next boot on."""
+    networkd = "systemd-networkd.socket systemd-networkd"
+    sh(node, f"install -m 600 {NETPLAN} /root/netplan && echo 'network: {{version: 2}}' > {NETPLAN}")
+    sh(node, f"cat > {path} <<'TEXT'\n{text}TEXT\nchmod 600 {path}")
+    sh(node, f"systemctl disable {networkd}; systemctl enable {service}")
+    try:
+        reboot(node)
+        yield
+    finally:
+        sh(node, f"mv /root/netplan {NETPLAN}; rm {path}; systemctl disable {service}; systemctl enable {networkd}")
+        reboot(node)
+
+
+def next_boot(node: config.Node) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = module("node_info", node, gather=["next_boot"])["next_boot"]["differences"]
+    return found
+
+
+def mtu(node: config.Node) -> int:
+    return int(sh(node, "cat /sys/class/net/ens1/mtu"))
+
+
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_mtu_and_an_edit_are_there_after_a_boot_as_they_were_foretold(two: Two, keeper: str) -> None:
+    node = two[1]
+    service, path, text, edit = KEEPERS[keeper]
+    more = node.cluster_ip.rpartition(".")[0] + ".112"
+    wanted: dict[str, Any] = {"interface": ["ens1"], "management": "allow", "driver": ["virtio_net"], "mtu": 9000}
+    with kept_by(node, service, path, text.format(own=node.cluster_ip, gateway=config.GATEWAY)):
+        sh(node, f"systemctl is-active {service} && ! systemctl is-active systemd-networkd")
+        assert (mtu(node), next_boot(node)) == (1500, [])
+        assert module("roce_interface", node, **wanted)["changed"]
+        assert (mtu(node), next_boot(node)) == (9000, [])
+        sh(node, edit.format(more=more, path=path))
+        (difference,) = next_boot(node)
+        assert (difference["code"], difference["place"], difference["file"]) == ("address", "ens1", path)
+        assert more in difference["text"]
+        reboot(node)
+        assert more in sh(node, "ip -br address show ens1")
+        assert (mtu(node), next_boot(node)) == (9000, [])
+        assert not module("roce_interface", node, **wanted)["changed"]
