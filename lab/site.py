@@ -23,7 +23,7 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
         *("-e", "rocemesh_allow_reboot=true", *arguments),
     ]
     if config.SHAPE.machine:
-        print('site.yml was not played to its end on this shape so far; see lab/README.md, "Real guests".')
+        print('site.yml was played on this shape without its jobs; see lab/README.md, "Real guests".')
     LOG.parent.mkdir(parents=True, exist_ok=True)
     rc = subprocess.run(
         command, cwd=config.REPO, env={**os.environ, "ROCEMESH_LOG": str(LOG), **shown}, check=False

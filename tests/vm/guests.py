@@ -12,7 +12,7 @@ from typing import Any
 
 from lab import config, nodes
 
-SECONDS = 240
+SECONDS, ATTEMPT = 240, 50
 
 
 def sh(node: config.Node, script: str, *, check: bool = True) -> str:
@@ -25,13 +25,17 @@ def counters(node: config.Node) -> dict[str, int]:
 
 
 def pair(program: str, *, server: config.Node, client: config.Node, address: str | None = None) -> str:
-    """perftest's or rping's two ends; what the client printed. ``program`` without the server's address."""
+    """perftest's or rping's two ends; what the client printed. ``program`` without the server's address.
+
+    Now and then both ends of perftest wait for each other without an end: then both begin again.
+    """
     ready = threading.Event()
     failed: list[str] = []
 
     def serve() -> None:
         ready.set()
-        done = nodes.inside(server, "bash", "-c", f"timeout {SECONDS} {program}", check=False, timeout=SECONDS + 30)
+        script = f"for n in 1 2 3; do timeout {ATTEMPT + 10} {program} && exit 0; done; exit 1"
+        done = nodes.inside(server, "bash", "-c", script, check=False, timeout=SECONDS + 30)
         if done.returncode:
             failed.append(f"{program} on {server.name}: status {done.returncode}: {done.stdout}{done.stderr}")
 
@@ -40,7 +44,7 @@ def pair(program: str, *, server: config.Node, client: config.Node, address: str
     ready.wait()
     # It listens a moment after it was started; the client is tried until then.
     where = address or server.cluster_ip
-    script = f"for n in $(seq 20); do timeout {SECONDS} {program} {where} && exit 0; sleep 2; done; exit 1"
+    script = f"for n in $(seq 20); do sleep 3; timeout {ATTEMPT} {program} {where} && exit 0; done; exit 1"
     text = sh(client, script)
     thread.join(60)
     assert not failed, failed[0]

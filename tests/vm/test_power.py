@@ -32,7 +32,7 @@ def power_on(physics: str, node: config.Node, *, current: bool, runtime: bool, k
     return sh(node, "cat /proc/sys/kernel/random/boot_id").strip()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def put_back(two: Two, physics: str) -> Iterator[None]:
     """As the site has them."""
     before: dict[str, Any] = control.state("physics")["vms"]

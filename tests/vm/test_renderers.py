@@ -67,7 +67,8 @@ def kept_by(node: config.Node, service: str, path: str, text: str) -> Iterator[N
         reboot(node)
         yield
     finally:
-        sh(node, f"mv /root/netplan {NETPLAN}; rm {path}; systemctl disable {service}; systemctl enable {networkd}")
+        sh(node, f"rm -rf {path} /etc/rocemesh/mtu /etc/systemd/system/sys-subsystem-net-devices-ens1.device.wants")
+        sh(node, f"mv /root/netplan {NETPLAN}; systemctl disable {service}; systemctl enable {networkd}")
         reboot(node)
 
 

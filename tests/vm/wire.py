@@ -7,6 +7,7 @@ import dataclasses
 import ipaddress
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def captured(node: config.Node, tmp: str = "wire.pcap") -> Iterator[Capture]:
     capture, pid = Capture(folder / tmp), folder / "tcpdump.pid"
     for path in (capture.file, pid):
         path.unlink(missing_ok=True)
-    script = f"echo $$ > {machine.RUN}/tcpdump.pid; exec tcpdump -n -U -B 16384 -i tap0 -s 96 -w {machine.RUN}/{tmp}"
+    words = f"tcpdump -n -U --immediate-mode -B 16384 -i tap0 -s 96 -w {machine.RUN}/{tmp}"
+    script = f"echo $$ > {machine.RUN}/tcpdump.pid; exec {words}"
     running = subprocess.Popen(
         engine.command("exec", "--user", "root", node.container, "sh", "-c", script),
         env=engine.environment(),
@@ -90,6 +92,7 @@ def captured(node: config.Node, tmp: str = "wire.pcap") -> Iterator[Capture]:
     try:
         processes.wait_for(f"tcpdump before {node.name}", lambda: capture.file.exists() and pid.exists(), 30)
         yield capture
+        time.sleep(2)  # the last words of a connection come after its programs
     finally:
         engine.docker("exec", node.container, "sh", "-c", f"kill -INT {pid.read_text().strip()}", check=False)
         running.wait(30)

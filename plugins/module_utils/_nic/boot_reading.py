@@ -173,7 +173,7 @@ def _known(reader: InterfaceReader, link: Interface) -> Interface:
     manager = ""
     if networkd.get("NETWORK_FILE"):
         manager = "networkd"
-    elif device.get("managed") == "true" and device.get("connection-uuid"):
+    elif device.get("managed") == "true" and device.get("connection-uuid") and not _is_taken_over(reader, link.name):
         manager = "NetworkManager"
     elif f"{link.name}={link.name}" in reader.read("/run/network/ifstate").split():
         manager = "ifupdown"
@@ -184,6 +184,12 @@ def _known(reader: InterfaceReader, link: Interface) -> Interface:
         udev=dict(_properties(reader.read(f"/run/udev/data/n{link.number}"))),
         renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",
     )
+
+
+def _is_taken_over(reader: InterfaceReader, name: str) -> bool:
+    """Another program has set it up (Docker its bridge), and NetworkManager has made a profile of what it found."""
+    rows = sections(reader.read(f"/run/NetworkManager/system-connections/{name}.nmconnection"))
+    return any(row == ("external", "true") for _section, settings in rows for row in settings)
 
 
 def _properties(text: str) -> Iterator[tuple[str, str]]:

@@ -532,6 +532,20 @@ def other_mounts() -> Guest:
     return guest
 
 
+def manager_beside_engine() -> Guest:
+    """As read in a guest of Debian 12 with Docker: NetworkManager made a profile of the bridge that it found."""
+    guest = of_manager()
+    guest.rows.append(row(4, "docker0", "172.17.0.1/16", kind="bridge"))
+    guest.routes += [*connected(("172.17.0.0/16", "docker0"))]
+    guest.managed["docker0"] = "u-docker0"
+    guest.files["/run/NetworkManager/system-connections/docker0.nmconnection"] = (
+        "[connection]\nid=docker0\nuuid=u-docker0\ntype=bridge\nautoconnect=false\ninterface-name=docker0\n\n[bridge]\n"
+        "stp=false\n\n[ipv4]\naddress1=172.17.0.1/16\nmethod=manual\n\n[.nmmeta]\nnm-generated=true\nvolatile=true\n"
+        "external=true\n"
+    )
+    return guest
+
+
 SOUND: dict[str, Callable[[], Guest]] = {
     "netplan": of_netplan,
     "netplan-dhcp": lambda: dhcp(of_netplan("ens192: {dhcp4: true}", ROCE)),
@@ -552,6 +566,7 @@ SOUND: dict[str, Callable[[], Guest]] = {
     "networkd-property": networkd_property,
     "networkd-many-routes": networkd_routes,
     "manager": of_manager,
+    "manager-beside-engine": manager_beside_engine,
     "manager-without-profile": manager_without_profile,
     "manager-ifcfg": ifcfg,
     "manager-bond": manager_bond,
