@@ -251,6 +251,8 @@ def test_columns_of_newest_version_name_the_collective() -> None:
     result = nccl_tests.read(text + SOUND + "# Collective test concluded: all_reduce_perf\n", 4)
     assert result.good
     assert result.tables[0].collective == "all_reduce_perf"
+    cut = nccl_tests.read(SOUND + "# Collective test concluded: all_gather_perf\n")
+    assert [table.collective for table in cut.tables] == ["all_gather_perf"]
 
 
 @pytest.mark.parametrize("words", range(3, 13))

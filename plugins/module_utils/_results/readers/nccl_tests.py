@@ -57,7 +57,7 @@ RANK = re.compile(
 LESS = re.compile(r"# Reducing maxBytes to (?P<max>\d{1,18})")
 BOUNDS = re.compile(r"(?:# )?Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
 AVERAGE = re.compile(r"(?:# )?Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
-_STARTING = re.compile(r"# Collective test starting: (?P<name>\S{1,60})")
+_NAMED = re.compile(r"# Collective test (?P<when>starting|concluded): (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
 _ERRORS = (
     (re.compile(r"(?:Test )?(?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
@@ -330,9 +330,12 @@ class Reader(PartsReader[NcclTests, Table]):
         if head:
             self._head(rank, text, head)
             return
-        starting = _STARTING.match(text)
-        if starting:
-            self._begin(rank).collective = starting["name"]
+        named = _NAMED.match(text)
+        if named:
+            # The last line names it, too: the first may be cut off.
+            table = self._begin(rank) if named["when"] == "starting" else self._open(rank)
+            if table is not None:
+                table.collective = named["name"]
             return
         if "NCCL version" in text:
             self._version(rank, text)
