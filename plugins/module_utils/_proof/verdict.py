@@ -14,8 +14,8 @@ import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._results.readers.reading import picked
+from . import registry
 from .evidence import Evidence
-from .registry import WITNESSES
 from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES, Doubts
 
 PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID = "PROVEN", "PATH PROVEN", "NOT PROVEN", "INVALID RUN"
@@ -66,7 +66,7 @@ class Verdict:
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
     found = []
-    for each in WITNESSES:
+    for each in registry.witnesses():
         doubts = Doubts()
         said = doubts.says(each.judge(evidence, doubts))
         found.append(Heard(each.name, each.title, *said, each.needed, each.decides, each.spares))

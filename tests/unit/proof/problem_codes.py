@@ -10,7 +10,7 @@ import copy
 import pathlib
 from typing import Any, Iterator
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import WITNESSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import NOT_PROVEN, PATH_PROVEN, PROVEN
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import DISAGREES, MISSING, Witness
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log
@@ -117,7 +117,7 @@ def page() -> str:
         "|---|---|---|---|",
         *(
             f"| {each.title} (`{each.name}`) | {each.needs} | {best(each, MISSING)} | {best(each, DISAGREES)} |"
-            for each in WITNESSES
+            for each in witnesses()
         ),
         "",
         "## Codes",

@@ -8,7 +8,7 @@ import re
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import NAMES, WITNESSES
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import witnesses as all_witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import Heard, judge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
@@ -239,7 +239,7 @@ def test_a_witness(rule: str, name: str, change: Callable[[dict[str, Any]], None
     found = said(name, change)
     assert (found[0], found[1] if words not in found[1] else "") == (state, "")
     verdict = summary(change)["verdict"]
-    spared = {each.name: each.spares for each in WITNESSES}
+    spared = {each.name: each.spares for each in all_witnesses()}
     against = [one for one in verdict["witnesses"] if one["decides"] and one["state"] != "agrees"]
     hard = [one for one in against if one["state"] not in spared[one["name"]]]
     hard = [one for one in hard if one["name"] not in ("fabric", "doctor") or one["state"] != "missing"]
@@ -252,7 +252,7 @@ def test_a_witness(rule: str, name: str, change: Callable[[dict[str, Any]], None
 
 def test_the_table_has_every_witness_and_no_rule_twice() -> None:
     # The others are in test_path_gaps.py.
-    assert {row[1] for row in TABLE} == {witness.name for witness in WITNESSES if witness.decides}
+    assert {row[1] for row in TABLE} == {witness.name for witness in all_witnesses() if witness.decides}
     assert len({row[0] for row in TABLE}) == len(TABLE)
 
 
@@ -421,15 +421,17 @@ def test_rails_in_networks_of_their_own_are_no_impossible_speed() -> None:
 
 def test_witnesses_are_the_same_in_the_same_order_whatever_is_given() -> None:
     nothing = build(Inputs(run_id="x"))
-    assert [one["name"] for one in nothing["verdict"]["witnesses"]] == list(NAMES)
+    assert [one["name"] for one in nothing["verdict"]["witnesses"]] == [each.name for each in all_witnesses()]
     assert {one["state"] for one in nothing["verdict"]["witnesses"]} == {"missing"}
-    assert [one["name"] for one in summary()["verdict"]["witnesses"]] == list(NAMES)
+    assert [one["name"] for one in summary()["verdict"]["witnesses"]] == [each.name for each in all_witnesses()]
 
 
 def test_each_witness_is_a_file_of_its_own_and_says_what_it_needs() -> None:
     folder = pathlib.Path(tf_cnn.__file__).parents[2] / "_proof" / "witnesses"
-    assert sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__") == sorted(NAMES)
-    assert all(witness.needs and witness.title for witness in WITNESSES)
+    assert sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__") == sorted(
+        each.name for each in all_witnesses()
+    )
+    assert all(witness.needs and witness.title for witness in all_witnesses())
 
 
 def test_layers_of_a_sound_run_are_all_layers() -> None:
