@@ -43,8 +43,7 @@ def test_a_file_names_no_host_and_no_path(file: Path) -> None:
 
 
 def test_a_table_follows_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = json.loads(FILES[0].read_text())
-    name = FILES[0].stem
+    name, content = next((file.stem, read) for file in FILES if (read := json.loads(file.read_text()))["ratios"])
     ratio = next(iter(content["ratios"]))
     content["ratios"][ratio] = 4321.0
     (tmp_path / f"{name}.json").write_text(json.dumps(content))
