@@ -395,7 +395,7 @@ def _silenced(seen: Any) -> set[str]:
     heard: set[str] = set()
     kept: set[str] = set()
     for rule in catalogue().rules:
-        names = {name for group in rule.needed for name in group if name in seen}
+        names = {name for name in rule.names if name in seen}
         facts = any(name in seen and seen[name].sign.kind == FACT for name in rule.excluded)
         (kept if facts and not _fires(rule, seen) else heard).update(names)
     return kept - heard
