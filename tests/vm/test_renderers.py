@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from lab import config, nodes, processes
 
@@ -81,11 +80,9 @@ def mtu(node: config.Node) -> int:
     return int(sh(node, "cat /sys/class/net/ens1/mtu"))
 
 
-@pytest.mark.parametrize("keeper", KEEPERS)
-def test_mtu_and_an_edit_are_there_after_a_boot_as_they_were_foretold(two: Two, keeper: str) -> None:
-    node = two[1]
+def boots(node: config.Node, keeper: str) -> None:
     service, path, text, edit = KEEPERS[keeper]
-    more = node.cluster_ip.rpartition(".")[0] + ".112"
+    more = node.cluster_ip.rpartition(".")[0] + f".{110 + node.number}"
     wanted: dict[str, Any] = {"interface": ["ens1"], "management": "allow", "driver": ["virtio_net"], "mtu": 9000}
     with kept_by(node, service, path, text.format(own=node.cluster_ip, gateway=config.GATEWAY)):
         sh(node, f"systemctl is-active {service} && ! systemctl is-active systemd-networkd")
@@ -100,3 +97,21 @@ def test_mtu_and_an_edit_are_there_after_a_boot_as_they_were_foretold(two: Two, 
         assert more in sh(node, "ip -br address show ens1")
         assert (mtu(node), next_boot(node)) == (9000, [])
         assert not module("roce_interface", node, **wanted)["changed"]
+        if keeper == "ifupdown":
+            driver_again(node)
+            assert mtu(node) == 9000, "nothing but the unit that is bound to the device sets it"
+
+
+def driver_again(node: config.Node) -> None:
+    """The card's driver goes and comes; ifupdown does nothing about a device that comes."""
+    index = "cat /sys/class/net/ens1/ifindex"
+    before = sh(node, index)
+    again = "rmmod virtio_net; modprobe virtio_net; sleep 5; ifdown --force ens1; ifup ens1"
+    sh(node, f"nohup sh -c '{again}' > /run/again.log 2>&1 &")
+    processes.wait_for("another interface", lambda: nodes.ssh_answers(node) and sh(node, index) != before, 120)
+
+
+def test_mtu_and_an_edit_are_there_after_a_boot_as_they_were_foretold(two: Two) -> None:
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for each in [pool.submit(boots, node, keeper) for node, keeper in zip(two, KEEPERS)]:
+            each.result()

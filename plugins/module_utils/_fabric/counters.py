@@ -1,7 +1,7 @@
 """What the NICs' own counters say of the rounds: each host reads them right before and right after. Pure.
 
-Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics), and for hw_counters NVIDIA's
-"Understanding mlx5 Linux Counters". Not verified on hardware.
+Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics); for hw_counters NVIDIA's
+"Understanding mlx5 Linux Counters", not verified on hardware, and drivers/infiniband/sw/rxe/rxe_hw_counters.c.
 """
 
 from __future__ import annotations
@@ -26,8 +26,15 @@ DAMAGE = (
     "rx_crc_errors",
 )
 # Packets that were lost on the way to this NIC; the other end counts what it sent again.
-LOSS = ("out_of_sequence",)
-SENT_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err", "out_of_buffer")
+LOSS = ("out_of_sequence", "out_of_seq_request")
+SENT_AGAIN = (
+    "packet_seq_err",
+    "rcvd_seq_err",
+    "local_ack_timeout_err",
+    "implied_nak_seq_err",
+    "rnr_nak_retry_err",
+    "out_of_buffer",
+)
 NAMES = (*DAMAGE, *LOSS, *SENT_AGAIN)
 MANY = 10  # lost packets, and times the rail's median, from which on a NIC differs
 Moved = Mapping[int, Mapping[str, int]]
@@ -66,7 +73,7 @@ def losses(fabric: Fabric, grown: Moved) -> list[str]:
     for nic in range(len(fabric.hosts) * fabric.rails):
         if nic not in fabric.absent:
             rails[fabric.rail_of(nic)].append(sum(grown.get(nic, {}).get(name, 0) for name in LOSS))
-    usual = {rail: statistics.median(counts) for rail, counts in rails.items()}
+    usual = {rail: statistics.median_low(counts) for rail, counts in rails.items()}
     found = []
     for nic, counts in sorted(grown.items()):
         lost = {name: count for name, count in counts.items() if name in LOSS}

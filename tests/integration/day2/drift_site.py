@@ -14,14 +14,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import paramiko
-
 from lab.rehearsal.guest import Device, Guest, Machine
 from tests.integration import simulated_switch
 from tests.integration.simulated_switch import ADDRESS, LOCAL, PASSWORD
 from tests.integration.switch.harness import Simulator
 from tests.integration.switch.harness import running as running_switch
 from tests.integration.vsphere.conftest import ROOT, Pki, Vcenter, started
+from tests.switch_console import typed
 
 NIC, GPU = "0000:41:00.0", "0000:21:00.0"
 KEYS = {
@@ -142,17 +141,7 @@ class DriftSite:
     def on_the_switch(self, leaf: str, *lines: str) -> None:
         """What somebody types there."""
         switch = self.leaves[leaf]
-        with paramiko.SSHClient() as client:
-            client.load_host_keys(str(switch.known_hosts))
-            client.connect(ADDRESS, switch.port, "admin", PASSWORD, look_for_keys=False, allow_agent=False)
-            shell = client.invoke_shell()
-            shell.settimeout(30)
-            for line in ("enable", "configure terminal", *lines, "show version"):
-                shell.send(f"{line}\n".encode())
-            said = b""
-            while b"Product" not in said:
-                said += shell.recv(65536)
-        assert b"\n%" not in said, said.decode()
+        typed((ADDRESS, switch.port), PASSWORD, switch.known_hosts, *lines)
 
 
 @contextlib.contextmanager

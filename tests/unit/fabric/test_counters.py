@@ -44,6 +44,12 @@ def test_nic_that_loses_far_more_than_its_rail_is_told_and_not_accused() -> None
     assert counters.faults(FABRIC, grown) == []
 
 
+def test_one_of_two_hosts_that_loses_is_told() -> None:
+    two = Fabric(("gpu0", "gpu1"), 1)
+    (note,) = counters.losses(two, {1: {"out_of_seq_request": 40}, 0: {"rcvd_seq_err": 40}})
+    assert note.startswith(two.name(1)) and "out_of_seq_request +40" in note
+
+
 def test_a_bad_sender_accuses_none_of_those_that_it_sent_to() -> None:
     slow = Finding(Place("nic", (5,)), "slow", "4 of 4 bad", "swap")
     grown = {nic: {"out_of_sequence": 200} for nic in (1, 3)}
