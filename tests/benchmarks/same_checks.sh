@@ -48,7 +48,7 @@ for number in 11 12 13 14; do
     sudo mlxconfig -d 3b:00.0 -e query ATS_ENABLED | grep -q "ATS_ENABLED .*True(1) *True(1)"
     [ $((0x$(sudo setpci -s 3b:00.0 ECAP_ATS+6.w) & 0x8000)) -ne 0 ]
     [ "$(cat /sys/class/net/eth0/mtu)" = 9000 ]
-    sudo grep -q "restrict,from=" /etc/rocemesh/mesh/login/.ssh/authorized_keys
+    sudo grep -q "restrict,from=" /etc/rocemesh/mesh/container/authorized_keys
     [ "$(sudo docker inspect -f "{{.State.Running}}" mpicont)" = true ]
     sudo docker exec mpicont sh -c "ulimit -l; ulimit -s; df -Pk /dev/shm" > /dev/null' || say "node 127.78.0.$number is not as wanted"
 done

@@ -15,19 +15,18 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check i
 
 from lab import config, nodes
 
-from .guests import SECONDS, module
+from .guests import SECONDS, module, on_both
 
 AGENT = (config.REPO / "workloads/fabric/agent.py").read_bytes()
 OPTIONS = {"form": "full", "seconds": 2, "size": 16384, "tos": 106, "arguments": ["-R", "-T", "106"]}
 # What the check allows a round for the start of its programs is too little on emulated processors.
 # LITTLE: where nothing can be measured anyway.
-PATIENCE, LITTLE = 10, 2
+PATIENCE, LITTLE = 5, 2
 Two = tuple[config.Node, config.Node]
 
 
 def readings(two: Two) -> dict[str, Any]:
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        return dict(zip((node.name for node in two), pool.map(lambda node: module("rdma_info", node), two)))
+    return dict(zip((node.name for node in two), on_both(two, lambda node: module("rdma_info", node))))
 
 
 def fabric_check(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from lab import config, engine
 
-from .guests import counters, module, pair, sh
+from .guests import counters, module, on_both, pair, sh
 from .wire import between_vms, captured
 
 Two = tuple[config.Node, config.Node]
@@ -84,37 +84,77 @@ def test_latency_and_connection_manager(two: Two) -> None:
     sh(client, f"timeout 100 rping -c -C 3 -v -a {server.cluster_ip}")
 
 
+ALLREDUCE = (config.REPO / "workloads/checks/allreduce.py").read_text()
+# UCX before 1.19.0 takes the kind of a header from a field of the completion that rxe leaves empty, and drops each IPv4
+# packet with which it would connect (openucx/ucx#10209), unless it does not look. Nothing but RC is left to carry data.
+MPIRUN = """
+docker exec {container} timeout 120 mpirun --allow-run-as-root -np 2 -H {hosts} --bind-to none
+ --mca oob_tcp_if_include {network} --mca btl self --mca osc ^ucx
+ --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any
+ -x UCX_TLS=rc,self -x UCX_NET_DEVICES=rxe0:1 -x UCX_IB_GID_INDEX={gid} -x UCX_UD_VERBS_ETH_DGID_CHECK=n
+ -x UCX_RNDV_SCHEME=put_zcopy python3 /tmp/allreduce.py 2 {elements}
+"""
+# So many that what a rank says to itself, which rxe counts and no cable carries, is less than a hundredth.
+CONTAINER, ELEMENTS = "mpicont", 1 << 20
+
+
+def test_allreduce_of_open_mpi_goes_over_reliable_connections_of_both_kernels(two: Two) -> None:
+    for node in two:
+        sh(node, f"docker exec -i {CONTAINER} sh -c 'cat > /tmp/allreduce.py' <<'TEXT'\n{ALLREDUCE}\nTEXT")
+    gid = module("rdma_info", two[0])["devices"][0]["roce_gid_index"]
+    words = MPIRUN.format(
+        container=CONTAINER,
+        hosts=",".join(f"{node.cluster_ip}:1" for node in two),
+        network=config.SUBNET,
+        gid=gid,
+        elements=ELEMENTS,
+    )
+    before = [counters(node) for node in two]
+    with captured(two[1]) as capture:
+        printed = sh(two[0], " ".join(words.split()))
+    after = [counters(node) for node in two]
+    said = [json.loads(line.partition(" ")[2]) for line in printed.splitlines() if "ROCEMESH-ALLREDUCE" in line]
+    assert [each["ok"] for each in said] == [True, True], printed
+    wire = between_vms(capture.packets)
+    payload = [packet for packet in wire if packet.payload]
+    assert {packet.source for packet in payload} == {node.cluster_ip for node in two}
+    # Each rank gives the other half of its numbers and half of the sums, in packets of at most 4096 bytes.
+    assert len(payload) >= 2 * ELEMENTS * 8 // 4096
+    for node, old, new in zip(two, before, after):
+        sent = [packet for packet in wire if packet.opcode is not None and packet.source == node.cluster_ip]
+        assert near(new["sent_pkts"] - old["sent_pkts"], len(sent)), (node.name, len(sent))
+
+
 SEEN = Path(__file__).with_name("seen.py").read_text()
 
 
-def test_rdma_info_says_nothing_that_the_kernel_contradicts(two: Two) -> None:
-    """Field by field, from other sources than the module reads: `rdma`, `ip`, `lspci` and links of /sys."""
-    for node in two:
-        said = module("rdma_info", node, gather_path=True)
-        seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
-        (device,) = said["devices"]
-        wrong = {
-            name: (device[name], seen["device"][name])
-            for name in seen["device"]
-            if device[name] != seen["device"][name]
-        }
-        assert not wrong, f"{node.name}: said, seen: {wrong}"
-        (path,) = said["path"]["nics"].values()
-        assert path == dict.fromkeys(path), "rxe has no function on the bus, so the bus says nothing of it"
-        assert device["qos"] is None and device["ecn"] is None, "what rxe cannot do is not there"
-        assert said["simulated"] is False and said["path"]["machine"] == "vm"
-        assert set(device["counters"]["hw_counters"]) == set(seen["counters"])
-        assert not [entry for entry in device["unreadable"] if "lsmod" in entry["remedy"]]
+def reads_rdma(node: config.Node) -> None:
+    said = module("rdma_info", node, gather_path=True)
+    seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
+    (device,) = said["devices"]
+    wrong = {name: (device[name], value) for name, value in seen["device"].items() if device[name] != value}
+    assert not wrong, f"{node.name}: said, seen: {wrong}"
+    (path,) = said["path"]["nics"].values()
+    assert path == dict.fromkeys(path), "rxe has no function on the bus, so the bus says nothing of it"
+    assert device["qos"] is None and device["ecn"] is None, "what rxe cannot do is not there"
+    assert said["simulated"] is False and said["path"]["machine"] == "vm"
+    assert set(device["counters"]["hw_counters"]) == set(seen["counters"])
+    assert not [entry for entry in device["unreadable"] if "lsmod" in entry["remedy"]]
 
 
-def test_interface_and_node_are_told_as_they_are(two: Two) -> None:
-    for node in two:
-        seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
-        found = module("roce_interface", node, interface=["ens1"], management="allow", driver=["virtio_net"])
-        (interface,) = found["interfaces"]
-        assert interface["devices"] == [seen["device"]["name"]]
-        assert sorted(interface["addresses"]) == sorted(seen["addresses"])
-        assert interface["mtu"] == seen["device"]["netdev_mtu"] and interface["kind"] == "ethernet"
-        told = module("node_info", node)
-        assert told["rdma_devices"] == ["rxe0"] and told["nics"] == 0, "there is no NVIDIA function on this bus"
-        assert told["addresses"]["ens1"] == interface["addresses"]
+def reads_interface_and_node(node: config.Node) -> None:
+    seen = json.loads(sh(node, f"python3 - <<'SEEN'\n{SEEN}\nSEEN"))
+    found = module("roce_interface", node, interface=["ens1"], management="allow", driver=["virtio_net"])
+    (interface,) = found["interfaces"]
+    assert interface["devices"] == [seen["device"]["name"]]
+    assert sorted(interface["addresses"]) == sorted(seen["addresses"])
+    assert interface["mtu"] == seen["device"]["netdev_mtu"] and interface["kind"] == "ethernet"
+    told = module("node_info", node)
+    assert told["rdma_devices"] == ["rxe0"] and told["nics"] == 0, "there is no NVIDIA function on this bus"
+    assert told["addresses"]["ens1"] == interface["addresses"]
+
+
+@pytest.mark.parametrize("reads", [reads_rdma, reads_interface_and_node])
+def test_modules_say_nothing_that_the_kernel_contradicts(two: Two, reads: Callable[[config.Node], None]) -> None:
+    """Field by field, from other sources than the modules read: `rdma`, `ip`, `lspci` and links of /sys."""
+    on_both(two, reads)

@@ -68,7 +68,14 @@ def kept_by(node: config.Node, service: str, path: str, text: str) -> Iterator[N
     finally:
         sh(node, f"rm -rf {path} /etc/rocemesh/mtu /etc/systemd/system/sys-subsystem-net-devices-ens1.device.wants")
         sh(node, f"mv /root/netplan {NETPLAN}; systemctl disable {service}; systemctl enable {networkd}")
-        reboot(node)
+        back = f"systemctl stop {service}; ip address flush dev ens1; systemctl start {networkd}"
+        sh(node, f"nohup sh -c '{back}' > /run/back.log 2>&1 &")
+        asked = "systemctl is-active systemd-networkd"
+        processes.wait_for(
+            f"{node.name} as it was",
+            lambda: nodes.ssh_answers(node) and sh(node, asked, check=False).strip() == "active",
+            120,
+        )
 
 
 def next_boot(node: config.Node) -> list[dict[str, Any]]:

@@ -1,0 +1,36 @@
+"""What a real Docker on a real kernel does with a container of this collection."""
+
+from __future__ import annotations
+
+from lab import config
+
+from .guests import sh
+
+Two = tuple[config.Node, config.Node]
+IMAGE = "$(docker images -q | head -n 1)"
+OPENS = "docker exec device sh -c ': < /dev/infiniband/uverbs0'"
+
+
+def test_device_that_was_named_outlives_a_reload_of_systemd(two: Two) -> None:
+    """systemd writes the device rules of every container anew then: what Docker told it about is in them."""
+    node = two[1]
+    sh(node, f"docker run -d --name device --device /dev/infiniband/uverbs0 --entrypoint sleep {IMAGE} 600")
+    try:
+        assert sh(node, "docker info --format '{{.CgroupDriver}} {{.CgroupVersion}}'").split() == ["systemd", "2"]
+        sh(node, f"{OPENS} && systemctl daemon-reload && {OPENS}")
+    finally:
+        sh(node, "docker rm -f device")
+
+
+def test_read_only_mount_does_not_protect_a_mount_below_it(two: Two) -> None:
+    """Which is why nothing may be mounted below the mesh's directory."""
+    node = two[1]
+    sh(node, "mkdir -p /run/above/below && mount -t tmpfs none /run/above/below")
+    try:
+        write = f"docker run --rm -v /run/above:/mnt:ro --entrypoint touch {IMAGE} /mnt"
+        above, below = (sh(node, f"{write}/{each}; echo $?", check=False).split()[-1] for each in ("a", "below/b"))
+        assert above != "0" and below == "0"
+    finally:
+        sh(node, "umount /run/above/below")
+    meshes = "find /etc/rocemesh/mesh -mindepth 1 -exec mountpoint -q {} \\; -print"
+    assert sh(node, meshes).split() == []
