@@ -77,7 +77,10 @@ def inside(
         *(f"root@{node.ssh_ip}", shlex.join(words)),
     ]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        # Its own: ssh makes a terminal that it shares non-blocking, and Ansible refuses such a one.
+        run = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise config.LabError(f"{node.name}: no answer to {' '.join(words[:4])} in {timeout} s") from error
     if check and run.returncode:

@@ -104,6 +104,7 @@ def ansible(host: str, name: str, options: dict[str, Any], *words: str) -> tuple
             *(("-a", json.dumps(options)) if options else ()),
         ],
         cwd=config.REPO,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=SECONDS,
