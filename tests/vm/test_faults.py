@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.filter.path_consistency import path_consistency
+from ansible_collections.rocemesh.multinode.plugins.filter.read_log import read_log
 
 from lab import config, engine, nodes, processes
 from lab.vm import machine, qmp
@@ -201,7 +202,7 @@ def test_one_packet_of_a_hundred_is_lost(two: Two, said: dict[str, Any]) -> None
     assert note.startswith(f"{server.name} rail 0 (rxe0) "), note
 
 
-def test_link_that_goes_down_in_a_run(two: Two) -> None:
+def test_link_that_goes_down_in_a_run(two: Two, tmp_path: Path) -> None:
     client, server = two
     machine_of = machine.folder(config.paths(), server) / "qmp"
     before = counters(client)["sent_pkts"]
@@ -217,6 +218,9 @@ def test_link_that_goes_down_in_a_run(two: Two) -> None:
             qmp.ask(machine_of, "set_link", name="net0", up=True)
         processes.wait_for(f"{server.name} again", lambda: nodes.ssh_answers(server), 120)
         printed = job.result()
+    (tmp_path / "job.log").write_text(printed)
+    read = read_log(str(tmp_path / "job.log"), "perftest")
+    assert not read["ok"] and "12" in json.dumps(read["problems"]), printed
     journal = sh(server, "journalctl --no-pager --unit systemd-networkd --since -10min")
     worst = doctor(job=printed, **{server.name: journal})[0]
     assert (worst["cause"], worst["hosts"]) == ("link_faulty", [server.name]), printed

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.filter.read_log import read_log
 
 from lab import config, engine
 
@@ -77,9 +78,23 @@ def test_as_many_packets_arrive_marked_as_the_bridge_has_marked_and_no_notice_go
     assert not [name for name in counters(server) if "cnp" in name or "ecn" in name]
 
 
-def test_latency_and_connection_manager(two: Two) -> None:
+@pytest.mark.parametrize(
+    "program, both, table",
+    [("ib_send_lat -s 64 -n 20", False, "latency"), ("ib_write_bw -b -s 65536 -n 20", True, "bandwidth")],
+)
+def test_what_perftest_prints_is_read(two: Two, tmp_path: Path, program: str, both: bool, table: str) -> None:
     client, server = two
-    assert "t_typical" in pair("ib_send_lat -d rxe0 -R -s 64 -n 20", server=server, client=client)
+    name, _blank, options = program.partition(" ")
+    log = tmp_path / "perftest.log"
+    log.write_text(pair(f"{name} -d rxe0 -R {options}", server=server, client=client))
+    read = read_log(str(log), "perftest")
+    (test,) = read["tests"]
+    assert read["ok"] and not read["problems"], read["problems"]
+    assert test["bidirectional"] is both and test[table], test
+
+
+def test_connection_manager(two: Two) -> None:
+    client, server = two
     sh(server, "nohup timeout 120 rping -s -C 3 > /run/rping.log 2>&1 & sleep 3")
     sh(client, f"timeout 100 rping -c -C 3 -v -a {server.cluster_ip}")
 
