@@ -190,7 +190,7 @@ FAULTS = (
     ),
     fault(
         "image_cuda",
-        "container: container_image_cuda",
+        "container: cuda_arch_not_built",
         JOB,
         "CUDA: error 209",
         add(_J, _OUT + "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
