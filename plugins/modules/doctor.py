@@ -151,6 +151,13 @@ findings:
       description: Sources of the rules.
       type: list
       elements: str
+line:
+  description:
+    - The line that says what failed, with C(file), C(line) and C(text).
+    - That of the first finding; without one, what a program calls an error before what only tells how it ended.
+    - Empty unless RV(verdict) is V(faulty) or V(cannot_tell), and where no line is trouble.
+  type: dict
+  returned: success
 next:
   description:
     - Read-only commands for the whole, the one that decides most for its cost first, each with C(where), C(run),

@@ -12,7 +12,7 @@ from .._judge.words import any_of
 
 class Alarms(NamedTuple):
     """``words``: a line that alarms begins a word with one of these, or has one of ``inside``: looked for before the
-    pattern is asked."""
+    pattern is asked. ``echo``: tells how another ended; ``level``: its program calls it an error."""
 
     failure: Pattern[str]
     alarm: Pattern[str]
@@ -21,6 +21,8 @@ class Alarms(NamedTuple):
     inside: tuple[str, ...]
     nothing: Pattern[str]
     nothing_words: Pattern[str]
+    echo: Pattern[str]
+    level: Pattern[str]
 
     def in_line(self, text: str) -> bool:
         """Whether ``alarm`` finds something; most lines are spared the question."""
@@ -32,10 +34,6 @@ class Alarms(NamedTuple):
         """The text without what takes the trouble out."""
         return self.nothing.sub("", text) if self.nothing_words.search(text) else text
 
-    def still(self, bare: str) -> tuple[bool, bool]:
-        """As ``in_line``, of a bare text; and whether it says that something failed."""
-        return self.in_line(bare), self.failure.search(bare) is not None
-
 
 @functools.lru_cache(maxsize=None)
 def alarms() -> Alarms:
@@ -45,8 +43,9 @@ def alarms() -> Alarms:
     failure, both = (rf"\b(?:{text})\b" for text in (said["failure"], f"{said['failure']}|{said['hint']}"))
     words = any_of(re.compile(both))
     patterns = {"failure": f"{failure}|{data['inside']}", "alarm": f"{both}|{data['inside']}"}
-    patterns |= {"nothing": said["nothing"], "nothing_words": said["nothing_words"]}
+    patterns |= {name: said[name] for name in ("nothing", "nothing_words", "echo")}
     return Alarms(
+        level=re.compile(said["level"]),
         words=words,
         begins=re.compile(rf"\b(?:{'|'.join(words)})"),
         inside=tuple(data["inside_words"]),

@@ -3,16 +3,7 @@
 Nothing is ever written. Names inside an archive are only shown. What is too large, binary or broken is listed in
 ``notes``, and what was readable before it is still read.
 
-Layout of an archive of ``collect`` (any other layout is read as well; a piece is known by its content):
-
-    rocemesh-bundle.json       what it holds: {"format": 1, "redacted": true, "pieces": [...]}
-    job/NAME                   what the job printed, its summary.json
-    hosts/HOST/NAME            outputs of a guest or host: dmesg.txt, nvidia-smi.txt, show_gids.txt, ...
-    containers/HOST/NAME       the same from inside the container
-    fabric/fabric.json         the report of the fabric check
-    switches/SWITCH/NAME       outputs of a switch
-    esxi/HOST/NAME             outputs of an ESXi host
-    vms/VM/vmware.log          the log of a VM
+A piece is known by its content; docs/doctor.md has the layout whose names tell whose it is.
 """
 
 from __future__ import annotations

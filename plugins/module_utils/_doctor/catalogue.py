@@ -40,24 +40,13 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
-    """What to suspect of a job that only suffers: ``suspects``: symptom -> cause -> weight; ``suffers``: sign ->
-    symptom; ``clues``: fact -> cause -> weight; ``behind``: sign of what a host says of the port at its other end ->
-    cause; ``wanted``: what to ask for -> signs that it is there; ``general``: signs that any program prints;
-    ``between``: layers that lie between hosts."""
-
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
     rules: tuple[Rule, ...]
     compares: tuple[Compare, ...]
     looks: tuple[Look, ...]
     topics: tuple[Topic, ...]
-    suspects: Mapping[str, Mapping[str, float]]
-    suffers: Mapping[str, str]
-    clues: Mapping[str, Mapping[str, float]]
-    behind: Mapping[str, str]
-    wanted: Mapping[str, Sequence[str]]
-    general: Sequence[str]
-    between: Sequence[str]
+    lists: Mapping[str, Any]
 
 
 _OF_SITE: list[Path] = []
@@ -76,6 +65,11 @@ def layers() -> Mapping[str, str]:
 def catalogue() -> Catalogue:
     """Raises PackError, and ImportError without PyYAML."""
     return _built(loader.load(loader.FOLDER, *_OF_SITE))
+
+
+def listed(name: str) -> Any:
+    """A list of suspects.yml."""
+    return catalogue().lists[name]
 
 
 @functools.lru_cache(maxsize=2)
@@ -101,10 +95,7 @@ def _built(packs: loader.Packs) -> Catalogue:
             Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
             for name, entry in packs.lists["topics"].items()
         ),
-        *(
-            packs.lists["suspects"][name]
-            for name in ("suspects", "suffers", "clues", "behind", "wanted", "general", "between")
-        ),
+        packs.lists["suspects"],
     )
 
 

@@ -77,12 +77,14 @@ def sentence(found: dict[str, Any]) -> str:
         return f"Faulty{where}: {first['means']} {how} What to do: {first['fix']['what']}."
     question = found["next"][0] if found["next"] else None
     look = f" Look next, {question['where']}: {question['run']}" if question else ""
+    said = found["line"]
+    line = f" This line says it: {said['file']}:{said['line']}: {said['text']!r}." if said else ""
     if NOT_MY_FIELD in found["notes"]:
         return f"{NOT_MY_FIELD} Give the log of the job that failed, or what its hosts print."
     if first:
         layers = ", ".join(dict.fromkeys(entry["layer"] for entry in found["findings"][:4]))
-        return f"Cannot tell yet; candidates: {layers}.{look}"
-    return f"Cannot tell: nothing in this names a cause.{look}"
+        return f"Cannot tell yet; candidates: {layers}.{line}{look}"
+    return f"Cannot tell: nothing in this names a cause.{line}{look}"
 
 
 def table(found: dict[str, Any]) -> str:

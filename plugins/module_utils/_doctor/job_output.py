@@ -61,7 +61,7 @@ _OF = re.compile(
 )
 _BAR = re.compile(r"(?P<what>[^|\r]{0,60}?)\d+%\|[^|]*\|\s*(?P<n>\d+)/(?P<of>\d+) ")
 _BATCHES = re.compile(r"\bnum_batches=(\d+)")
-_ITER = re.compile(r"\biter (\d+), [\d.]+ sec, (\S+) GB/sec per gpu, error (\S+)")
+_ITER = re.compile(r"\biter (\d+), [\d.]+ sec, (\S+) GB/sec per gpu, error \S")
 _RANK_LINE = re.compile(r"\brank (\d+)/(\d+) .*\bimg/s/rank ([\d.]+|nan)")
 _TOTAL = re.compile(r"total images/sec:\s*([\d.]+|nan|inf)", re.IGNORECASE)
 _EPOCHS = re.compile(r"\bnum_epochs=(?P<of>\d+)|\bEpoch\[(?P<n>\d+)\] Validation-\w+=")
@@ -73,10 +73,6 @@ _END = re.compile(
     r"|\bEnd of Tests\.$|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
     re.IGNORECASE,
 )
-_NOT_FINITE = re.compile(
-    r"\b\w*(?:loss|perplexity)['\"]?\s*[=:]?\s*[-+]?(?:nan|inf)\b|images/sec:.*(?:\)\s+|sec:\s*)[-+]?(?:nan|inf)\b",
-    re.IGNORECASE,
-)
 # Not finite where a scale of the loss was tried, or nothing was counted: the last one counts, and it breaks nothing.
 _LAST_COUNTS = re.compile(r"\b\w*(?:grad_norm|accuracy)['\"]?\s*[=:]?\s*[-+]?(?:(?P<bad>nan|inf)\b|\d)", re.IGNORECASE)
 
@@ -86,7 +82,7 @@ _WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LIN
 _TEST = (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, nccl_tests.LESS, _TABLE)
 _WANTED += (*_TEST, _COMM, _PERF_HEAD)
 _WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _EPOCHS)
-_WANTED += (_NOT_FINITE, _LAST_COUNTS)
+_WANTED += (_LAST_COUNTS,)
 _TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
 _PLAIN: tuple[str, ...] = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
 _PLAIN += tuple(f"{'':7}{'0' * figures}.00" for figures in range(1, 8))  # rows of OSU
@@ -186,7 +182,6 @@ class JobOutput:
         self._iter: tuple[int, float, int] = (0, 0.0, 0)
         self._rank_lines: dict[int, int] = {}
         self._rank_count = 0
-        self._nan: tuple[int, str] | None = None
         self._last: dict[str, tuple[int, str]] = {}  # speaker -> its last figure, if it is not finite
         self._pace = Pace()
         self._record = Record("", "")
@@ -222,8 +217,6 @@ class JobOutput:
         return found
 
     def _part(self, number: int, text: str) -> None:
-        if _NOT_FINITE.search(text) and self._nan is None:
-            self._nan = (number, text.strip()[:120])
         self._facts(number, text)
         who = _SPEAKER.match(text)
         name = next((group for group in who.groups() if group), "") if who else ""
@@ -346,9 +339,7 @@ class JobOutput:
         if batches:
             self._batches = (int(batches[1]), number)
         if each:
-            bad = _number(each[3]) > 0
             self._iter = (int(each[1]), _number(each[2]), number)
-            self._nan = self._nan or ((number, text.strip()[:120]) if bad else None)
             return
         if rank:
             self._rank_count = max(self._rank_count, int(rank[2]))
@@ -376,9 +367,8 @@ class JobOutput:
                     speaker.counts[what] = (least, n, of)
 
     def _program_gaps(self) -> Iterator[Gap]:
-        for code, found in ("finite", self._nan), ("figure", next(iter(self._last.values()), None)):
-            if found:
-                yield Gap(code, f"finite figures: {found[1]}", line=found[0])
+        for line, text in list(self._last.values())[:1]:
+            yield Gap("figure", f"finite figures: {text}", line=line)
         yield from self._loop_gaps()
         ended = any(speaker.ended for speaker in self._speakers.values())
         named = {int(name) for name in self._speakers if name}

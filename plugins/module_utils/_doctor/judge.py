@@ -9,14 +9,15 @@ from typing import Any, Iterable
 
 from .._judge.conditions import Condition, release
 from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
-from .catalogue import catalogue
+from .alarms import alarms
+from .catalogue import catalogue, listed
 from .clocks import put_first
 from .comparing import REPORTED, compare
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .fabric import SOUND
 from .job_output import Gap, JobOutput
 from .questions import SILENT, STOPPED, Question, general, rank
-from .ranking import SYMPTOMS, explained, one_per_layer, order
+from .ranking import SYMPTOMS, explained, fault_line, one_per_layer, order
 from .reading import MILD, PER_FORM, Hit, Reading
 from .suspect import Suspect
 from .topics import with_topics
@@ -33,11 +34,6 @@ _UNSPECIFIC = 0.5
 _RUN = 3  # cost from which a question takes a job
 _CLUE = 4.0  # what a fact makes suspect goes before what a symptom does
 _LEFT = 0.3  # of the best candidate's weight: less is as good as excluded
-# Words that say no more than that something fails: a sign that says what it is goes before them.
-UNSPECIFIC = frozenset(
-    {"slow", "hang", "mpi_comm", "connect_timeout", "connect_refused", "torch_store", "no_route", "orted_bad", "slurm"}
-    | {"plugin_version_bad", "efa_peer", "prrte", "container_down", "docker_gpu"}
-)
 _BEGUN, _DONE = "init_start", "init_end"
 _LINES_OF_A_FIELD = 3  # fewer lines were chosen by a person
 NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
@@ -54,12 +50,14 @@ def answer(
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
     lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
-    _forget(reading, {gap.file for gap in lacking if gap.code == "figure"})
-    found = _findings(reading)
-    silenced = _silenced(reading.seen)
+    slow = {gap.file for gap in lacking if gap.code == "figure"}
+    _forget(reading, slow)
+    aside = _aside(reading, slow)
+    found = [finding for finding in _findings(reading) if not _noted_only(finding, aside, reading)]
+    silenced = _silenced(reading.seen) | aside
     kinds = collections.Counter(seen.sign.kind for name, seen in reading.seen.items() if name not in silenced)
     known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
-    own = reading.seen.keys() - set(catalogue().general)
+    own = reading.seen.keys() - set(listed("general"))
     known = known or (reading.field and not reading.spoken)
     of_field = reading.field or (known and own and not kinds[FAULT] and not kinds[ECHO])
     if of_field or reading.lines < _LINES_OF_A_FIELD:
@@ -69,7 +67,7 @@ def answer(
         found = [finding for finding in found if finding.certainty != CANDIDATE or not _of_any_trade(finding, reading)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
     if JobOutput.ONE_HOST.name in reading.seen:
-        found = [each for each in found if each.certainty != CANDIDATE or each.cause.layer not in catalogue().between]
+        found = [each for each in found if each.certainty != CANDIDATE or each.cause.layer not in listed("between")]
     against = [(finding, _against(finding, reading.seen)) for finding in found]
     found = [finding for finding, hit in against if not hit]
     notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
@@ -77,41 +75,57 @@ def answer(
     certain = [finding for finding in found if finding.certainty != CANDIDATE]
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     troubled = reading.troubled()
-    trouble = found or troubled or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
+    shown = _shown(found, certain, reading)
+    trouble = shown or troubled or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
     forms = {_FIGURES.sub("", hit.quote): hit for hit in reversed([*reading.alarms, *reading.open_hints()])}
     unread = [*reversed(forms.values())]
     lacking += [Gap("line", f"what this line means: {hit.quote}", hit.file, hit.line) for hit in unread]
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
-    shown = _shown(found, certain)
     open_causes = _open(found, reading, done)
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
-        failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
-        questions = [*([STOPPED] if stopped else []), *questions, *general(failed, reading.nccl)]
+        more = general(bool(kinds[FAULT] or kinds[ECHO] or troubled), reading.nccl)
+        questions = [*([STOPPED] if stopped else []), *(questions + more if shown else more + questions)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = general(False, reading.nccl)
     # What would have helped and was not there.
-    asked = [text for text, names in catalogue().wanted.items() if not any(name in reading.seen for name in names)]
+    asked = [text for text, names in listed("wanted").items() if not any(name in reading.seen for name in names)]
+    line = shown[0].hits[0] if shown and shown[0].hits else fault_line(reading)
     return {
         "verdict": verdict,
         "settled": settled,
         "findings": [finding.as_dict() for finding in shown],
+        "line": line.as_dict() if line and verdict in (FAULTY, CANNOT_TELL) else {},
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
         "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
-        "unknown": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in unread],
+        "unknown": [hit.as_dict() for hit in unread],
         "notes": [*notes, *_skipped(reading)],
         "lines": reading.lines,
     }
 
 
-def _shown(found: list[Suspect], certain: list[Suspect]) -> list[Suspect]:
-    """Of a log, what is certain, else two candidates; of machines that were read one by one, what each has."""
+def _shown(found: list[Suspect], certain: list[Suspect], reading: Reading) -> list[Suspect]:
+    """Of a log, what is certain, else two candidates that a line is specific to; of machines that were read one by one,
+    what each has."""
     if any(hit.placed for finding in found for hit in finding.hits):
         return found[:_SHOWN]
-    return certain[:_SHOWN] or found[:_CANDIDATES]
+    if certain or reading.machines or not reading.printed:
+        return certain[:_SHOWN] or found[:_CANDIDATES]
+    first = [each for each in found[:1] if reading.spoken or each.rules[0].id.startswith("topic_")]
+    return [each for each in found if each in first or _borne(each, reading.seen)][:_CANDIDATES]
+
+
+def _borne(finding: Suspect, seen: Any) -> bool:
+    """A line speaks for this cause, other than what any program prints that fails or suffers; for a cause that a rule
+    only thinks of as well, one that says more than that something fails."""
+    for rule in finding.rules:
+        said = {name for name in rule.names if name in seen and seen[name].sign.kind != ECHO} - set(listed("bare"))
+        if said and (rule.causes[0] == finding.cause.id or not said <= set(listed("unspecific"))):
+            return True
+    return False
 
 
 def _findings(reading: Reading) -> list[Suspect]:
@@ -167,12 +181,12 @@ def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
         for finding in found
         for rule in finding.rules
     )
-    return one_per_layer(found if named else with_topics(found, reading))
+    return one_per_layer(found if named else with_topics(found, reading, fault_line(reading)))
 
 
 def _of_any_trade(finding: Suspect, reading: Reading) -> bool:
     faults = {hit.sign for hit in finding.hits if reading.seen[hit.sign].sign.kind != FACT}
-    return reading.lines > _LINES_OF_A_FIELD and faults <= set(catalogue().general)
+    return reading.lines > _LINES_OF_A_FIELD and faults <= set(listed("general"))
 
 
 def _against(finding: Suspect, seen: Any) -> Hit | None:
@@ -217,6 +231,26 @@ def _forget(reading: Reading, slow: set[str]) -> None:
             del reading.seen[name]
 
 
+def _aside(reading: Reading, slow: set[str]) -> set[str]:
+    """Faults that NCCL tells without a word of trouble, where no line has one and no job was seen at work."""
+    faults = {name: entry for name, entry in reading.seen.items() if entry.sign.kind == FAULT}
+    notes = {
+        name
+        for name, entry in faults.items()
+        if all("NCCL INFO" in hit.quote and not alarms().in_line(alarms().bare(hit.quote)) for hit in entry.hits)
+    }
+    echoes = any(entry.sign.kind == ECHO for entry in reading.seen.values())
+    work = slow or reading.machines or any(job.network for job in reading.jobs)
+    return set() if work or echoes or faults.keys() - notes or reading.troubled() else notes
+
+
+def _noted_only(finding: Suspect, aside: set[str], reading: Reading) -> bool:
+    """Which address NCCL takes, right or wrong, it says nowhere else."""
+    seen = [reading.seen[hit.sign].sign for hit in finding.hits if hit.sign in reading.seen]
+    faults = {sign.name for sign in seen if sign.kind == FAULT}
+    return bool(faults) and faults <= aside and finding.cause.layer not in listed("between")
+
+
 def _looked(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> frozenset[str]:
     """Commands whose output is there."""
     names = list(read)
@@ -234,10 +268,10 @@ def _open(found: list[Suspect], reading: Reading, done: frozenset[str]) -> dict[
     plain = [finding for finding in found if any(_plain(rule, seen) for rule in finding.rules)]
     weights = {finding.cause.id: finding.weight for finding in plain or found}
     if not plain:
-        suffered = {catalogue().suffers[name] for name in seen if name in catalogue().suffers}
-        clues = [catalogue().clues[name] for name in seen if name in catalogue().clues]
+        suffered = {listed("suffers")[name] for name in seen if name in listed("suffers")}
+        clues = [listed("clues")[name] for name in seen if name in listed("clues")]
         weights = dict(
-            next((catalogue().suspects[symptom] for symptom in catalogue().suspects if symptom in suffered), weights)
+            next((listed("suspects")[symptom] for symptom in listed("suspects") if symptom in suffered), weights)
         )
         for clue in clues:
             weights |= {cause: _CLUE * weight for cause, weight in clue.items()}
@@ -265,12 +299,12 @@ def _hidden(found: list[Suspect], reading: Reading) -> set[str]:
     """What would look the same from the host."""
     if not found or found[0].certainty != CANDIDATE or found[0].cause.layer not in ("cabling", "host_routing"):
         return set()
-    return {cause for name, cause in catalogue().behind.items() if name in reading.seen}
+    return {cause for name, cause in listed("behind").items() if name in reading.seen}
 
 
 def _plain(rule: Rule, seen: Any) -> bool:
     """A line says in words what fails: more than what a job suffers whatever it is."""
-    return any(seen[name].sign.kind == FAULT and name not in catalogue().suffers for name in rule.names if name in seen)
+    return any(seen[name].sign.kind == FAULT and name not in listed("suffers") for name in rule.names if name in seen)
 
 
 def _questions(causes: dict[str, float], done: frozenset[str]) -> list[Question]:
@@ -350,7 +384,7 @@ def _vague(rule: Rule, seen: Any) -> bool:
 def _unspecific(rule: Rule, seen: Any) -> bool:
     """None of its faults is more than a word for trouble."""
     faults = {name for name in rule.names if name in seen and seen[name].sign.kind == FAULT}
-    return bool(faults) and faults <= UNSPECIFIC
+    return bool(faults) and faults <= set(listed("unspecific"))
 
 
 def _fires(rule: Rule, seen: Any) -> bool:

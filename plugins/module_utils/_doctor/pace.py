@@ -24,13 +24,10 @@ _PROCESSES = (re.compile(r"\bnum_local_procs=(\d+)"), re.compile(r"\bProcess \d+
 _WORLD = re.compile(r"(?<!-)\bworld[ _]size\s*[:=]\s*(\d+)", re.IGNORECASE)
 _LAUNCHED = re.compile(r"\b(?:torchrun\b.*--nproc[_-]per[_-]node[ =]|(?:mpi|horovod)run\b.* -np )(\d+)")
 _ALONE = re.compile(r"\bTraining with a single process\b|\bNumber of GPUs: 1$")
-_STATUS = re.compile(r"(?:^|\s)(?:rc|exit[ _](?:code|status))\s*[:=]\s*(\d+)\s*$", re.IGNORECASE)
-_NO_GPU = re.compile(r"\bCUDA (?:is )?not available\b", re.IGNORECASE)
 _CHECKPOINT = (re.compile(r"\bsaving checkpoint at\b"), re.compile(r"\bsuccessfully saved checkpoint\b"))
 WORDS = (
-    "/s", "elapsed time", "loss", " iterations:", "world", "rc=", "exit code", "exit_code", "exit status",
-    "exit_status", "not available", "checkpoint", "done", "exits", "torchrun", "mpirun", "horovodrun",
-    "a single process", "number of gpus", "num_local_procs", "best metric", "total img",
+    "/s", "elapsed time", "loss", " iterations:", "world", "checkpoint", "done", "exits", "torchrun", "mpirun",
+    "horovodrun", "a single process", "number of gpus", "num_local_procs", "best metric", "total img",
 )  # fmt: skip
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
@@ -79,11 +76,6 @@ class Pace:
             self._launched = max(self._launched, int(launched[1]))
         elif _ALONE.search(text):
             self._alone = self._alone or number
-        status = _STATUS.search(text)
-        if status and int(status[1]):
-            self._say("job_end", f"an end with status 0: {text.strip()[:80]}", number)
-        if _NO_GPU.search(text):
-            self._say("gpus", f"a GPU: {text.strip()[:80]}", number)
         if "checkpoint" in text:
             self._checkpoints = [
                 count + bool(pattern.search(text)) for count, pattern in zip(self._checkpoints, _CHECKPOINT)

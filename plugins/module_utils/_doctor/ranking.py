@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
-from .catalogue import layers
-from .reading import MILD, Reading
+from .alarms import alarms
+from .catalogue import layers, listed
+from .reading import MILD, Hit, Reading
 from .suspect import Suspect
 
 _EVIDENCE = 4
@@ -24,6 +25,19 @@ def order(finding: Suspect) -> tuple[Any, ...]:
     hosts = {hit.host for hit in finding.hits if hit.host and hit.placed}
     mild = all(MILD.search(hit.quote) for hit in finding.hits)
     return (certain, int(not finding.first), -round(finding.weight, 1), int(mild), len(hosts), -finding.weight)
+
+
+def fault_line(reading: Reading) -> Hit | None:
+    """The line that says what failed: not what only says how another process ended, nor what its program calls no
+    trouble, nor what any program says; then what is called an error; then the first."""
+    words = alarms()
+    heard = [(hit, entry.sign.kind) for entry in reading.seen.values() for hit in entry.hits]
+    lines = [*(pair for pair in heard if pair[1] in (FAULT, ECHO)), *((hit, FAULT) for hit in reading.troubled())]
+    own = [hit for hit, kind in lines if kind != ECHO and not words.echo.search(hit.quote)] or [
+        hit for hit, _kind in lines
+    ]
+    weak = {hit: (MILD.search(hit.quote) is not None, hit.sign in listed("bare")) for hit in own}
+    return min(own, key=lambda hit: (weak[hit], not words.level.search(hit.quote), hit.line), default=None)
 
 
 def explained(found: list[Suspect], echoes: list[Rule], reading: Reading) -> list[Suspect]:

@@ -10,8 +10,9 @@ import bisect
 import dataclasses
 import functools
 import re
-from typing import Match, Sequence
+from typing import Any, Match, Sequence
 
+from .._judge.packs import loader
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .._judge.words import Way, Words, one_of, ways_of
 from . import fabric
@@ -46,47 +47,15 @@ _PROMPT = re.compile(
 )
 _ANSWERS = 8
 
-_CONTEXT: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^(?:\[\d{4}-\d\d-\d\d [^\]]+\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ \[(?P<device>\d+)\]"),
-    re.compile(
-        r"^(?:[A-Z][a-z]{2} +\d+ [\d:]{8}"
-        r"|\d{4}-\d\d-\d\dT\S+) (?P<host>[A-Za-z][\w.-]*) [\w.@/-]+(?:\[\d+\])?: "
-    ),
-    re.compile(r"^(?P<host>[A-Za-z][A-Za-z-]*-?\d[\w.-]*)(?:: |\| )"),
-)
-_RANK = re.compile(r"^\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:|\[rank(?P<rank2>\d+)\]:|\[Rank (?P<rank3>\d+)\]")
-# A command that a shell repeats is no answer: what it names is not there yet.
-_TRACE = re.compile(r"(?:\++|\$) [\w./]")
-# What was typed, or how a launcher was called, reports nothing: facts alone are heard in it.
-_COMMAND = re.compile(
-    r"\s*(?:(?:\(\w+\) )?\[?[\w.-]+@[\w.-]+[^#$\n]{0,60}[#$] \S"
-    r"|(?:\w+=\S* )*(?:\S*/)?(?:mpirun|mpiexec\S*|horovodrun|srun|sbatch|torchrun|deepspeed|pdsh) (?:\S+ )?--?\w)"
-)
-# A text without any of these, and with no two of _BESIDE, is of another trade.
-_FIELD = re.compile(
-    rb"(?i)nccl|rdma|mlx[45]|\bib[_\d]|infiniband|\broce|gpu|cuda|nvidia|nvrm|nvlink|nvswitch|nvml|\bmpi|\borted|\bprte|\bompi"
-    rb"|pmix|\bucx|horovod|torch|tensorflow|mxnet|deepspeed|megatron|accelerate|vmkernel|esxi?\b|vmware|vcenter|vmx"
-    rb"|pass-?th|\bpfc\b|\becn\b|\bdscp\b|\bxid\b|mellanox|connectx|slurm|srun"
-    rb"|all_?reduce|collective|busbw|im(?:g|ages)/s|perftest|dcgm|iommu|\bats\b|\bacs\b|pcie?\b|lspci|vfio|qemu|numa"
-    rb"|bnxt|irdma|\befa\b|\bgid|\bmtu\b|nic\b|peermem|verbs|memlock|/dev/shm|multi-?node|training|epoch|\bloss\b"
-    rb"|\brank:? \d|\bworld_?size|gloo|master_addr|\bdkms\b|memory setting"
-)
-_BESIDE = re.compile(
-    rb"(?i)kubelet|kubectl|docker|containerd|podman|bandwidth|ethernet|\bswitch|kernel|exitcode|pending"
-)
-_RANK_OF = re.compile(r"\brank (?P<rank>\d+) nranks \d")
-_DEVICE = re.compile(
-    r"\b(?P<device>(?:mlx[45]|bnxt_re|erdma|efa|irdma|rocep)\w*_?\d+|PCI:[0-9a-f:]+"
-    r"|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
-)
-# A setting, a label and its value, a row of a table.
-_DATA = re.compile(r"^\s*(?:\w+=\S*$|[\w #/()-]{1,40}(?::|\s\s)\s*\S+$|\S[^:]{0,40}:\s\s+\S)|(?:\S\s\s+.*){3}\S")
-_BOOT = re.compile(r"(?:<\d>)?\[ *\d{1,2}\.\d+\] ")  # of the kernel, in its first 100 seconds
-_WARNS = re.compile(r"(?i)warn|slow|degrad|worse|poor|lower")  # words of advice and properties are as often harmless
-_NO_HOST = re.compile(r"^(?:mlx[45]_|GPU|(?:eth|ens|enp|ib|prio|step|epoch|rank|line)\d|node\d*$)")
 # A line that its program itself calls no trouble.
 MILD = re.compile(r"NCCL INFO|(?<!DIAG )\[INFO\b|\bINFO[: ]|^I\d{4} ")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
+
+
+@functools.lru_cache(maxsize=None)
+def form(name: str) -> re.Pattern[str]:
+    """A pattern of ``forms.yml``: what kind of line it is, whatever it says."""
+    return re.compile("|".join(loader.load().lists["forms"][name]).replace("\n", ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +69,9 @@ class Hit:
     device: str = ""
     value: str = ""
     placed: bool = False  # said in a piece of the device's own
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"file": self.file, "line": self.line, "text": self.quote}
 
 
 @dataclasses.dataclass
@@ -204,8 +176,8 @@ class Reading:
         self.opening: list[Hit] = []
         self.lines = 0
         self.skipped = 0
-        self.field = self.nccl = False
-        self._beside: set[bytes] = set()
+        self.field = self.nccl = self.machines = False  # machines: there are pieces of machines, not a text alone
+        self._beside: set[str] = set()
         self._prompts: list[tuple[int, str]] = []  # line of a prompt, and the host that it names
         # NCCL names the host of each rank once; other programs print the rank alone.
         self.ranks: dict[int, str] = {}
@@ -279,10 +251,11 @@ class Reading:
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
         together: ``ulimit -l: unlimited``."""
-        self.nccl = self.nccl or b"NCCL" in chunk
+        self.nccl, self.machines = self.nccl or b"NCCL" in chunk, self.machines or bool(piece.host)
         if not self.field:
-            self._beside.update(word.lower() for word in _BESIDE.findall(chunk))
-            self.field = bool(piece.host) or _FIELD.search(chunk) is not None or len(self._beside) > 1
+            text = chunk.decode("latin-1")
+            self._beside.update(word.lower() for word in form("beside").findall(text))
+            self.field = bool(piece.host) or form("field").search(text) is not None or len(self._beside) > 1
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ")) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
             if match["host"] and len(self._prompts) < _VALUES:
@@ -309,8 +282,14 @@ class Reading:
     @property
     def spoken(self) -> bool:
         """All that it read is a few lines that a person may have written, and no output of a command."""
-        data = sum(_DATA.search(hit.quote) is not None for hit in self.opening)
+        data = sum(form("data").search(hit.quote) is not None for hit in self.opening)
         return self.lines <= _FEW and 2 * data <= len(self.opening)
+
+    @property
+    def printed(self) -> bool:
+        """Not a few lines of a person: more than these, or half of them have the form of a program's."""
+        forms = sum(form("printed").search(hit.quote) is not None for hit in self.opening)
+        return not self.spoken or 2 * forms >= len(self.opening)
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""
@@ -321,12 +300,12 @@ class Reading:
 
     def open_hints(self) -> list[Hit]:
         """Those that are worth a question."""
-        return [hit for hit in self._left(self.hints) if hit.placed or self.spoken or _WARNS.search(hit.quote)]
+        return [hit for hit in self._left(self.hints) if hit.placed or self.spoken or form("warns").search(hit.quote)]
 
     def _left(self, hits: list[Hit]) -> list[Hit]:
         """Those that no job and no boot outlived."""
         outlived = {record.file: record.outlived for record in self.jobs}
-        return [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not _BOOT.match(hit.quote)]
+        return [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not form("boot").match(hit.quote)]
 
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """As ``_line``; a long line is read in parts that overlap."""
@@ -362,7 +341,8 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm, fails = alarms().still(bare) if shape.troubled and not known and not facts else (False, False)
+        alarm = shape.troubled and not known and not facts and alarms().in_line(bare)
+        fails = alarm and alarms().failure.search(bare) is not None
         kept = self.alarms if fails else self.hints
         if alarm and (fails or not MILD.search(text)):
             # The first ones, and the last: what is said before a program works is seldom what ends it.
@@ -381,7 +361,7 @@ class Reading:
         return found
 
     def _rank(self, piece: Piece, number: int, text: str) -> None:
-        match = _RANK_OF.search(text)
+        match = form("rank_of").search(text)
         host = self._where(piece, number, text).host if match else ""
         if match and host and len(self.ranks) < _VALUES:
             self.ranks.setdefault(int(match["rank"]), host)
@@ -394,7 +374,7 @@ class Reading:
             sure: list[Sign] = []
             maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
             possible, read = self._possible(shape.lower())
-            trace, typed = _TRACE.match(text) is not None, _COMMAND.match(text) is not None
+            trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
             if trace or typed:
                 possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
             for number, ways in sorted(possible.items()):
@@ -439,17 +419,17 @@ class Reading:
     def _where(self, piece: Piece, number: int, text: str) -> Hit:
         host, device, rank = piece.host, "", None
         bare = _TAG.sub("", text)
-        for pattern in _CONTEXT:
-            match = pattern.match(bare)
-            if match and not _NO_HOST.match(match["host"]):
+        for name in ("line_of_nccl", "line_of_syslog", "prefix"):
+            match = form(name).match(bare)
+            if match and not form("no_host").match(match["host"]):
                 host = host or match["host"]
                 break
         if not host and self._prompts and self._prompts[0][0] <= number:
             host = self._prompts[bisect.bisect(self._prompts, (number + 1,)) - 1][1]
-        who = _RANK.search(text)
+        who = form("rank").search(text)
         if who:
             rank = int(next(group for group in who.groups() if group is not None))
-        named = _DEVICE.search(text)
+        named = form("device").search(text)
         if named:
             device = named["device"]
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))

@@ -40,7 +40,7 @@ class Suspect:
             "hosts": list(dict.fromkeys(hosts)),
             "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
             "device": next((hit.device for hit in self.hits if hit.device), ""),
-            "evidence": [{"file": hit.file, "line": hit.line, "text": hit.quote} for hit in self.hits[:_EVIDENCE]],
+            "evidence": [hit.as_dict() for hit in self.hits[:_EVIDENCE]],
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {

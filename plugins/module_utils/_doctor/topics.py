@@ -9,6 +9,7 @@ import re
 from typing import Iterable
 
 from .._judge.packs.model import CANDIDATE, HARMLESS, Rule, Topic
+from .alarms import alarms
 from .catalogue import catalogue
 from .completeness import ended_well
 from .reading import Hit, Reading
@@ -21,16 +22,21 @@ _ROUTINE = re.compile(
     r"|^\s*(?:TX depth|CQ Moderation|PCIe relax order|Link type|Mtu|Number of qps|Connection type)\s*:"
 )
 
-# Where in a program's source a line was printed.
-_SOURCE_LINE = re.compile(r"\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+|:::ML\w+ .*")
+# Where in a program's source a line was printed, and by whom.
+_SOURCE_LINE = re.compile(r"NCCL WARN|\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+|:::ML\w+ .*")
 
 
-def with_topics(found: list[Suspect], reading: Reading) -> list[Suspect]:
-    """Lines without a word of trouble are heard, too, where there are few and none of them is a good word."""
-    quiet = reading.spoken and not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
+def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> list[Suspect]:
+    """Lines without a word of trouble are heard, too, where there are few and none of them is a good word. Of what a
+    program printed only ``line``, which says what failed, if it is called an error, and what it is about first."""
     ended = ended_well(reading.jobs)
-    alarms = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
-    return _before(found, _about(reading.opening if quiet else alarms))
+    troubled = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
+    if not reading.spoken:
+        called = [hit for hit in troubled if hit == line and alarms().level.search(hit.quote)]
+        said = _about(hit for hit in called if not alarms().echo.search(hit.quote))
+        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said[:1]]
+    quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
+    return _before(found, _about(reading.opening if quiet else troubled))
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue, listed
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
 from docs import questions as page
@@ -50,11 +50,11 @@ def test_commands_and_suspects_name_causes_and_signs_that_exist() -> None:
     for look in catalogue().looks:
         assert set(look.shows) <= set(catalogue().causes), look.id
         assert set(look.heard) <= signs, look.id
-    for suspects in (*catalogue().suspects.values(), *catalogue().clues.values()):
+    for suspects in (*listed("suspects").values(), *listed("clues").values()):
         assert set(suspects) <= set(catalogue().causes)
-    assert {*catalogue().suffers, *catalogue().clues, *catalogue().behind} <= signs
-    assert set(catalogue().suffers.values()) == set(catalogue().suspects)
-    assert set(catalogue().behind.values()) <= set(catalogue().causes)
+    assert {*listed("suffers"), *listed("clues"), *listed("behind"), *listed("bare"), *listed("unspecific")} <= signs
+    assert set(listed("suffers").values()) == set(listed("suspects"))
+    assert set(listed("behind").values()) <= set(catalogue().causes)
 
 
 def test_every_output_of_the_gym_is_what_some_command_prints() -> None:

@@ -405,3 +405,12 @@ def test_a_line_that_lost_its_prefix_may_be_the_one_that_is_missing() -> None:
     said = [problem.message for problem in judge(parse(torn + lost)).problems]
     assert not any("Init COMPLETE" in message for message in said)
     assert any("Init COMPLETE" in problem.message for problem in judge(parse(torn)).problems)
+
+
+def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
+    result = parse(f"{INFO}  Algorithm   |  Tree  |\n{INFO}    Broadcast |  0.0/  0.0 |\n")
+    assert (result.lines, result.hosts) == (2, ("gpu01",))
+    bind = "NCCL WARN Call to bind failed : Address already in use\n"
+    for file, expected in (("ras/client_support.cc:181", []), ("misc/socket.cc:181", ["nccl_failure"])):
+        result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
+        assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)

@@ -270,7 +270,18 @@ def test_two_heads_or_two_ranks_0_are_not_one_job_even_without_a_row() -> None:
     for text in (HEAD + HEAD + COLUMNS, HEAD + device(0, "gpu01", 7) + device(0, "gpu02", 8)):
         result = nccl_tests.read(text)
         assert (result.one_job, codes(result)) == (False, ["not_one_job"])
-    assert nccl_tests.read(HEAD + devices()).one_job is None
+    assert nccl_tests.read(HEAD + devices()).one_job is True
+    assert nccl_tests.read(HEAD + device(0, "gpu01", 7)).one_job is None
+
+
+def test_a_failure_behind_the_beginning_of_a_row_is_the_line_of_the_failure() -> None:
+    broken = (
+        "     2097152         32768     float    none      -1 gpu01: Test CUDA failure common.cu:389 'misaligned'\n"
+    )
+    result = nccl_tests.read(HEAD + devices() + COLUMNS + broken + " .. gpu01 pid 7: Test failure common.cu:519\n")
+    assert codes(result) == ["failed"]
+    assert "misaligned" in result.problems[0].message
+    assert "unreadable_row" not in [entry.code for table in result.tables for entry in table.problems.all()]
 
 
 def test_the_table_of_the_first_releases_names_its_ranks_and_its_failure() -> None:

@@ -145,6 +145,8 @@ def test_missing_ranks_are_listed_by_number() -> None:
 def test_the_log_itself_tells_how_many_ranks_there_were() -> None:
     text = tagged(0, "Batch size:  2048 global", "             512 per device", step(1, 5.0), "total images/sec: 5.00")
     assert "missing_ranks" in codes(tf_cnn.read(text))
+    (problem,) = tf_cnn.read("total images/sec: 1476.57\n").problems
+    assert (problem.code, "started" in problem.message) == ("missing_ranks", False)
 
 
 def test_a_log_that_prints_every_step_is_not_taken_for_a_numbered_listing() -> None:

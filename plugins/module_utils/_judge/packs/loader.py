@@ -8,7 +8,7 @@
     words.yml                 parts of patterns that several signs share
     looks.yml, suspects.yml, topics.yml    lists whose order counts
     runs.yml                  lines of a failed mpirun; their order counts
-    alarms.yml                words of trouble, whatever program says them
+    alarms.yml, forms.yml     words of trouble, and forms of lines, whatever program says them
     layers.yml                layers from the ground up, and who owns each
     readers.yml               signs that readers find, and those of the fabric check's faults
     order.yml                 which rule and sign counts first where two say as much
@@ -30,7 +30,7 @@ from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms")
+LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause

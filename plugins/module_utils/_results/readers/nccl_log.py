@@ -24,7 +24,7 @@ _KEPT = 300  # characters of a line that are kept as evidence
 _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
 _ENVIRONMENT_VALUES = 16  # different values per variable
 
-_MARK = re.compile(r"(?P<word>NCCL )?(?P<level>INFO|WARN|TRACE) (?=\S)")
+_MARK = re.compile(r"(?P<word>NCCL )?(?P<level>INFO|WARN|TRACE) {1,40}(?=\S)")
 _PREFIX_WINDOW = 400
 _PREFIX = re.compile(
     r"(?P<host><[\w-]+>|[^\s:\[\]<>/()=,;.'\"]+):(?P<pid>\d+):(?P<tid>\d+) "
@@ -343,7 +343,8 @@ class Reader(LogReader[NcclLog]):
             host = self._host(prefix["host"], int(prefix["pid"]))
             begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
             process = Process(host, int(prefix["pid"]), line.rank)
-            starts.append((begin, mark.end(), process, int(prefix["tid"]), mark["level"], int(prefix["device"] or 0)))
+            level = prefix[0].partition(" ras/")[1] + mark["level"]  # NCCL goes on without its RAS
+            starts.append((begin, mark.end(), process, int(prefix["tid"]), level, int(prefix["device"] or 0)))
             previous = mark.end()
         for index, (_begin, end, process, tid, level, device) in enumerate(starts):
             last = index + 1 == len(starts)
@@ -375,7 +376,7 @@ class Reader(LogReader[NcclLog]):
 
     def _record(self, record: _Record) -> None:
         text = record.text
-        if record.level == "WARN":
+        if record.level.endswith("WARN"):
             self._warning(record)
         if " via " in text and (self._channel(record) or "via COLLNET/" in text):
             return
@@ -588,7 +589,7 @@ class Reader(LogReader[NcclLog]):
             self._problem("network_refused", f"{who}: no network of the wanted kind could be used: {text[:_KEPT]}")
         elif re.search(r"Mismatched NCCL version|NCCL version mismatch", text):
             self._problem("mixed_versions", f"{who}: {text[:_KEPT]}")
-        elif _FAILURE.search(text) and not _OPTIONAL.search(text):
+        elif _FAILURE.search(text) and not _OPTIONAL.search(text) and record.level == "WARN":
             self._problem("nccl_failure", f"{who}: {text[:_KEPT]}")
         if len(self._warnings) < _WARNINGS:
             self._warnings.setdefault(f"{who}: {text[:_KEPT]}")

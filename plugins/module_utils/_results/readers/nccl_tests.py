@@ -251,15 +251,15 @@ class Reader(PartsReader[NcclTests, Table]):
                 self._broken(line.rank, text)
             return
         stripped = text.strip()
-        if stripped[:1].isdigit():
+        if "Test " in stripped or "Invalid number" in stripped or "failure" in stripped:  # may end a row
+            self._failure(line.rank, whole)
+        elif stripped[:1].isdigit():
             torn = self._torn.pop(line.rank, "")
             self._row(line, stripped if _ROW_START.match(stripped) else f"{torn} {stripped}".strip())
         elif stripped.startswith(("#", "Rank ", "nThread ")):
             self._comment(line.rank, stripped)
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)
-        elif "Test " in stripped or "Invalid number" in stripped or "failure" in stripped:
-            self._failure(line.rank, whole)
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
             self._named.update(_PROGRAM.findall(stripped))
 
@@ -297,7 +297,8 @@ class Reader(PartsReader[NcclTests, Table]):
                 problems.add(unread.code, unread.message)
             else:
                 self.nothing(problems)
-        return NcclTests(tables, not apart if with_rows or apart else None, problems.all())
+        listed = any(len(table.devices) > 1 for table in tables)
+        return NcclTests(tables, not apart if with_rows or apart or listed else None, problems.all())
 
     # ------------------------------------------------------------------------------------------------------- lines
 

@@ -467,8 +467,9 @@ def _complete(ranks: tuple[RankResult, ...], found: _Found, world: int | None, p
     known = {rank.rank for rank in ranks}
     missing = [rank for rank in range(world) if rank not in known]
     if len(ranks) < world:
-        which = "" if None in known or not ranks else f"; without a result: rank(s) {names(missing)}"
-        problem("missing_ranks", f"{world} ranks were started, {len(ranks)} have a result{which}")
+        which = "" if None in known else f"; without a result: rank(s) {names(missing)}"
+        said = f"{world} ranks were started, {len(ranks)} have a result{which}"
+        problem("missing_ranks", said if ranks else "a total is there, and no step of any rank: the log is cut")
     else:
         problem(
             "too_many_ranks",
