@@ -253,9 +253,9 @@ class Reading:
         together: ``ulimit -l: unlimited``."""
         self.nccl, self.machines = self.nccl or b"NCCL" in chunk, self.machines or bool(piece.host)
         if not self.field:
-            text = chunk.decode("latin-1")
-            self._beside.update(word.lower() for word in form("beside").findall(text))
-            self.field = bool(piece.host) or form("field").search(text) is not None or len(self._beside) > 1
+            said = chunk.decode("latin-1")
+            self._beside.update(word.lower() for word in form("beside").findall(said))
+            self.field = bool(piece.host) or form("field").search(said) is not None or len(self._beside) > 1
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ")) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
             if match["host"] and len(self._prompts) < _VALUES:
