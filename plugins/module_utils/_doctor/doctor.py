@@ -75,10 +75,10 @@ def sentence(found: dict[str, Any]) -> str:
         where = f" on {first['host']}" if first["host"] else ""
         how = f"({first['layer']}, {first['certainty']})"
         return f"Faulty{where}: {first['means']} {how} What to do: {first['fix']['what']}."
-    question = found["next"][0] if found["next"] else None
+    # Without a finding not the command of a suspect.
+    question = min(found["next"], key=lambda each: bool(each["look"]) and not first, default=None)
     look = f" Look next, {question['where']}: {question['run']}" if question else ""
-    said = found["line"]
-    line = f" This line says it: {said['file']}:{said['line']}: {said['text']!r}." if said else ""
+    line = " This line says it: {file}:{line}: {text!r}.".format(**found["line"]) if found["line"] else ""
     if NOT_MY_FIELD in found["notes"]:
         return f"{NOT_MY_FIELD} Give the log of the job that failed, or what its hosts print."
     if first:

@@ -85,8 +85,8 @@ def answer(
     questions = _questions(open_causes, done)
     settled = _settled(found, open_causes, reading)
     if verdict == CANNOT_TELL:
-        more = general(bool(kinds[FAULT] or kinds[ECHO] or troubled), reading.nccl)
-        questions = [*([STOPPED] if stopped else []), *(questions + more if shown else more + questions)]
+        failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
+        questions = [*([STOPPED] if stopped else []), *questions, *general(failed, reading.nccl)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = general(False, reading.nccl)
     # What would have helped and was not there.

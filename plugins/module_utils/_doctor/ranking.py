@@ -33,9 +33,9 @@ def fault_line(reading: Reading) -> Hit | None:
     words = alarms()
     heard = [(hit, entry.sign.kind) for entry in reading.seen.values() for hit in entry.hits]
     lines = [*(pair for pair in heard if pair[1] in (FAULT, ECHO)), *((hit, FAULT) for hit in reading.troubled())]
-    own = [hit for hit, kind in lines if kind != ECHO and not words.echo.search(hit.quote)] or [
-        hit for hit, _kind in lines
-    ]
+    # A word alone is a heading.
+    own = [hit for hit, kind in lines if kind != ECHO and " " in hit.quote and not words.echo.search(hit.quote)]
+    own = own or [hit for hit, _kind in lines]
     weak = {hit: (MILD.search(hit.quote) is not None, hit.sign in listed("bare")) for hit in own}
     return min(own, key=lambda hit: (weak[hit], not words.level.search(hit.quote), hit.line), default=None)
 

@@ -342,7 +342,7 @@ class Reading:
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
         alarm = shape.troubled and not known and not facts and alarms().in_line(bare)
-        fails = alarm and alarms().failure.search(bare) is not None
+        fails = alarm and alarms().failure.search(bare) is not None and not form("warning").search(text)
         kept = self.alarms if fails else self.hints
         if alarm and (fails or not MILD.search(text)):
             # The first ones, and the last: what is said before a program works is seldom what ends it.
