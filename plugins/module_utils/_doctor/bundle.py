@@ -36,16 +36,7 @@ _LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, ta
 _NESTED = 2  # an archive in an archive (vm-support), and not deeper
 _SAMPLE = 1 << 13
 _STRANGE = bytes(byte for byte in range(27) if not 9 <= byte <= 13)  # in no text, but for colours
-_BROKEN = (
-    OSError,
-    EOFError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    RuntimeError,
-    ValueError,
-)
+_BROKEN = (OSError, EOFError, tarfile.TarError, zipfile.error, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
 # Other layouts: a host's name has a number in it, so that no folder of a job is taken for one.

@@ -38,7 +38,7 @@ def causes(found: dict[str, Any]) -> list[str]:
             "Server did not become ready in 1800s, which is wrong\n{}\n",
         ),
         (
-            "gpu01:42:43 [0] transport.cc:154 NCCL WARN Cuda failure 'invalid argument'",
+            "gpu01:42:43 [0] transport.cc:154 NCCL WARN Cuda failure 'context is destroyed'",
             "{}\ngpu01:42:44 [0] proxy.cc:1485 NCCL WARN [Service thread] Error encountered progressing op, res=3\n",
         ),
         ("gpu01: rank 0 died from signal 15", "{}\n"),
