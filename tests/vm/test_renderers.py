@@ -116,6 +116,7 @@ def driver_again(node: config.Node) -> None:
     again = "rmmod virtio_net; modprobe virtio_net; sleep 5; ifdown --force ens1; ifup ens1"
     sh(node, f"nohup sh -c '{again}' > /run/again.log 2>&1 &")
     processes.wait_for("another interface", lambda: nodes.ssh_answers(node) and sh(node, index) != before, 120)
+    sh(node, "systemctl restart lab-rdma")
 
 
 def test_mtu_and_an_edit_are_there_after_a_boot_as_they_were_foretold(two: Two) -> None:
