@@ -59,12 +59,19 @@ Place = tuple[str, str, str, str]
 
 
 def changes(entries: Iterable[Mapping[str, Any]]) -> dict[Place, str]:
-    """(host, module, device, what is changed) -> from which value to which, as text. Also what waits for a restart."""
+    """(host, module, device, what is changed) -> from which value to which, as text. Also what waits for a restart.
+
+    A VM is one and the same whoever asks for it: its own name, or in a window its ESXi host. Two vCenters may have two
+    of one name, so their vCenter is named with the module.
+    """
     found: dict[Place, str] = {}
     for entry in entries:
         if entry["kind"] not in ("change", "planned", "waiting"):
             continue
         where = (str(entry["host"]), str(entry["module"]), str(entry["device"]))
+        identity = entry.get("identity") or {}
+        if identity.get("vm_uuid"):
+            where = (where[2], f"{where[1]} {identity.get('vcenter_uuid')}", where[2])
         said = {
             str(key): f"{_text(before)} -> {_text(entry['after'].get(key))}"
             for key, before in entry.get("before", {}).items()

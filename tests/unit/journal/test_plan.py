@@ -108,6 +108,19 @@ def test_plan_of_a_random_site_that_moved_on_is_refused(seed: int, tmp_path: pat
     assert any("port 1/2 mtu: 4321 -> 9216" in line and line.startswith("+ leaf01") for line in lines), lines
 
 
+def test_keys_of_a_vm_are_in_the_plan_whoever_asks_for_them() -> None:
+    keys = {"pciPassthru.allowP2P": None}, {"pciPassthru.allowP2P": "TRUE"}
+
+    def of(host: str, vcenter: str) -> dict[str, Any]:
+        entry = change("vmx_passthru", host, *keys, device="gpu01")
+        return {**entry, "identity": {"vcenter_uuid": vcenter, "vm_uuid": "4711"}}
+
+    plan = journal_file.changes([of("gpu01", "a")])
+    assert journal_file.differences(plan, journal_file.changes([of("esx01", "a")])) == []
+    (planned, needed) = journal_file.differences(plan, journal_file.changes([of("esx01", "b")]))
+    assert planned.startswith("- gpu01: ") and needed.startswith("+ gpu01: ")
+
+
 def write(path: pathlib.Path, *entries: dict[str, Any], **about: Any) -> pathlib.Path:
     lines = [begin(RUN, check_mode=True, **about), *entries, END]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
