@@ -61,8 +61,8 @@ Place = tuple[str, str, str, str]
 def changes(entries: Iterable[Mapping[str, Any]]) -> dict[Place, str]:
     """(host, module, device, what is changed) -> from which value to which, as text. Also what waits for a restart.
 
-    A VM is one and the same whoever asks for it: its own name, or in a window its ESXi host. Two vCenters may have two
-    of one name, so their vCenter is named with the module.
+    A VM counts under its own name also where, in a window, its ESXi host asked for it. Two vCenters may each have a VM
+    of that name, so the place has the vCenter beside the module.
     """
     found: dict[Place, str] = {}
     for entry in entries:
