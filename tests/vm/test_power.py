@@ -66,6 +66,7 @@ def said(node: config.Node) -> str:
 def test_card_and_host_decide_at_power_on(two: Two, physics: str, put_back: None) -> None:
     first, second = two
     assert [bit(node) for node in two] == ["+", "+"]
+    assert [said(node) for node in two] == ["active", "active"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         no_host = pool.submit(power_on, physics, first, current=True, runtime=False, keys=P2P)
         card_off = pool.submit(power_on, physics, second, current=False, runtime=True, keys=P2P)
