@@ -1,7 +1,8 @@
 """What Slurm says of a job that did not end well, in words that say what to do. Pure.
 
-Only the text of a cancelled job was recorded (Slurm 22.05, tests/integration/handoff); those of time limit, node
-failure, preemption and memory are inferred from its documentation.
+Recorded with Slurm 22.05: a job that was cancelled, reached its time limit, was preempted, lost a node, whose steps
+took more memory than they asked for (JobAcctGatherParams=OverMemoryKill), and ranks that were killed or failed. What
+the kernel's cgroup adds (oom_kill) is from published outputs.
 """
 
 from __future__ import annotations
@@ -24,17 +25,30 @@ _RULES = (
         "{host}: job {id} reached its time limit at {at}. What to do: raise run_timeout and make the hand-off again, "
         "or sbatch --time; if the same work took less before, look for the rank that stood still",
     ),
+    # What ends the job names its first node, whichever was lost.
     Rule(
         "slurm_node_failure",
-        re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO NODE FAILURE"),
-        "{host}: Slurm lost a node of job {id} at {at}. What to do: sinfo -R names it; repair it, or hand off "
-        "other nodes",
+        re.compile(r"srun: error: Node failure on (?P<host>\S+)"),
+        "{host}: Slurm lost this node. What to do: sinfo -R has the reason; repair it, or hand off other nodes",
+    ),
+    Rule(
+        "slurm_node_failure",
+        re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON \S+ CANCELLED AT (?P<at>\S+) DUE TO NODE FAILURE"),
+        "Slurm lost a node of job {id} at {at}. What to do: sinfo -R names it; repair it, or hand off other nodes",
     ),
     Rule(
         "slurm_preempted",
         re.compile(r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+) DUE TO PREEMPTION"),
         "{host}: another job took the nodes of job {id} at {at}. What to do: submit it again, in a partition that is "
         "not preempted",
+    ),
+    Rule(
+        "slurm_out_of_memory",
+        re.compile(
+            r"slurmstepd-(?P<host>\S+): error: StepId=(?P<id>\S+) exceeded memory limit \((?P<took>\d+) > (?P<most>\d+)\)"
+        ),
+        "{host}: a step of job {id} took {took} bytes of memory and may have {most}. What to do: sbatch --mem=0 for all "
+        "memory of the node, or a smaller batch",
     ),
     Rule(
         "slurm_out_of_memory",

@@ -108,18 +108,41 @@ def test_a_rank_that_is_missing_makes_the_result_no_result(tmp_path: Path) -> No
     assert "missing_ranks" in [problem["code"] for problem in read(folder)["result"]["problems"]]
 
 
-# CANCELLED as Slurm 22.05 printed it; the others are inferred from its documentation.
+# As Slurm 22.05 printed them, but for oom-kill, which is from published outputs. What ends a job names its first node.
 _AT = "ON gpu02 CANCELLED AT 2026-01-31T12:00:00"
 SAID = {
     "slurm_time_limit": f"slurmstepd: error: *** STEP 7.0 {_AT} DUE TO TIME LIMIT ***",
     "slurm_cancelled": f"slurmstepd: error: *** JOB 7 {_AT} ***",
-    "slurm_node_failure": f"slurmstepd: error: *** JOB 7 {_AT} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+    "slurm_node_failure": "srun: error: Node failure on gpu02\nslurmstepd-gpu01: error: *** STEP 7.0 ON gpu01 CANCELLED AT "
+    "2026-11-26T19:00:07 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
     "slurm_preempted": f"slurmstepd: error: *** JOB 7 {_AT} DUE TO PREEMPTION ***",
     "slurm_out_of_memory": "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may "
     "have been killed by the cgroup out-of-memory handler.",
     "slurm_rank_killed": "srun: error: gpu02: task 2: Killed",
     "slurm_rank_failed": "srun: error: gpu02: task 2: Exited with exit code 3",
 }
+
+
+def test_of_a_lost_node_that_srun_does_not_name_no_other_is_named(tmp_path: Path) -> None:
+    folder = results(tmp_path / "7")
+    (folder / "status").write_text("1\n")
+    said = f"slurmstepd: error: *** JOB 7 {_AT} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+    (folder / "train.err").write_text(said)
+    (problem,) = read(folder)["problems"]
+    assert problem["code"] == "slurm_node_failure" and "gpu02" not in problem["message"]
+
+
+def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path: Path) -> None:
+    folder = results(tmp_path / "3")
+    (folder / "status").write_text("1\n")
+    (folder / "train.err").write_text(
+        "slurmstepd-gpu02: error: StepId=3.0 exceeded memory limit (460627968 > 104857600), being killed\n"
+        "slurmstepd-gpu01: error: *** STEP 3.0 ON gpu01 CANCELLED AT 2026-11-26T18:58:05 ***\n"
+        "srun: error: gpu02: tasks 2-3: Killed\n"
+    )
+    (problem,) = read(folder)["problems"]
+    assert problem["code"] == "slurm_out_of_memory"
+    assert "gpu02" in problem["message"] and "460627968" in problem["message"]
 
 
 @pytest.mark.parametrize("code", SAID)
