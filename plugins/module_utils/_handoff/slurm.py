@@ -17,6 +17,10 @@ class Rule(NamedTuple):
     message: str
 
 
+_KILLED = (
+    "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did it for "
+    "memory; train.err has the rank's last words"
+)
 # A line that names a cause comes before those that only name consequences.
 _RULES = (
     Rule(
@@ -57,26 +61,39 @@ _RULES = (
         "memory of the node",
     ),
     Rule(
+        "slurm_rank_killed",
+        re.compile(
+            r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Aborted|Segmentation fault|Bus error|Illegal instr)"
+        ),
+        "{host}: rank {rank} was ended by a signal ({how}). What to do: train.err has the rank's last words",
+    ),
+    Rule(
         "slurm_cancelled",
         re.compile(
-            r"\*\*\* (?:JOB|STEP) (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)"
-            r"(?: BY UID (?P<user>\d+))? \*\*\*"
+            r"\*\*\* JOB (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)(?: BY UID (?P<user>\d+))? \*\*\*"
         ),
         "{host}: job {id} was cancelled at {at}{by}. What to do: nothing is wrong with the nodes; ask who cancelled it "
         "(sacct -j {id} -o JobID,State,User), and submit it again",
     ),
+    # Before Slurm ended the others.
     Rule(
         "slurm_rank_killed",
         re.compile(
-            r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Killed|Terminated|Aborted|Segmentation fault)"
+            r"(?s)\A(?:(?!\*\*\* STEP ).)*?srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): (?P<how>Killed|Terminated)"
         ),
-        "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did "
-        "it for memory; train.err has the rank's last words",
+        _KILLED,
     ),
     Rule(
         "slurm_rank_failed",
         re.compile(r"srun: error: (?P<host>\S+): tasks? (?P<rank>\S+): Exited with exit code (?P<rc>\d+)"),
         "{host}: rank {rank} ended with status {rc}. What to do: read its lines in train.err",
+    ),
+    # Slurm says the same of a step that a user cancelled and of one whose first rank has failed.
+    Rule(
+        "slurm_step_ended",
+        re.compile(r"\*\*\* STEP (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)"),
+        "{host}: the ranks of job {id} were ended at {at}, because one of them failed or because the job was cancelled. "
+        "What to do: read the last words of the ranks in train.err; sacct -j {id} -o JobID,State,ExitCode tells which",
     ),
 )
 

@@ -145,6 +145,21 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     assert "gpu02" in problem["message"] and "460627968" in problem["message"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ("srun: error: gpu12: task 0: Segmentation fault\nslurmstepd: error: *** STEP 7.0 {at} ***\n", "slurm_rank_killed"),
+        ("slurmstepd: error: *** STEP 7.0 {at} ***\nsrun: error: gpu12: task 0: Killed\n", "slurm_step_ended"),
+    ],
+)
+def test_a_step_that_slurm_ended_after_its_rank_was_not_cancelled(tmp_path: Path, lines: str, code: str) -> None:
+    folder = results(tmp_path / "7")
+    (folder / "status").write_text("1\n")
+    (folder / "train.err").write_text(lines.format(at=_AT))
+    (problem,) = read(folder)["problems"]
+    assert problem["code"] == code
+
+
 @pytest.mark.parametrize("code", SAID)
 def test_what_slurm_says_of_an_end_becomes_a_cause_and_a_way_out(tmp_path: Path, code: str) -> None:
     folder = results(tmp_path / "7")
