@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 from lab import config, nodes
 
 SECONDS, ATTEMPT = 240, 50
+NIC = config.RAILS[0].nic
 
 
 def sh(node: config.Node, script: str, *, check: bool = True) -> str:
@@ -24,6 +26,12 @@ def on_both(two: tuple[config.Node, config.Node], what: Callable[[config.Node], 
     """At the same time: each VM has a processor to itself."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return list(pool.map(what, two))
+
+
+def bit(node: config.Node) -> str:
+    """ATS in force, of lspci: '' without the capability."""
+    found = re.search(r"ATSCtl:\s+Enable([+-])", sh(node, f"/usr/bin/lspci -vvv -s {NIC}"))
+    return found[1] if found else ""
 
 
 def counters(node: config.Node) -> dict[str, int]:

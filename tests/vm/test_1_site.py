@@ -11,7 +11,7 @@ from lab import config
 from tests import site_run
 from tests.site_run import ALLOW
 
-from .test_power import NIC, bit
+from .guests import NIC, bit
 
 Two = tuple[config.Node, config.Node]
 # The image has no torch, and an emulated processor no time for it.

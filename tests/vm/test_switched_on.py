@@ -1,21 +1,18 @@
-"""What power-on decides, read in the guest by Debian's own lspci and setpci, and by the collection through them."""
+"""What power-on decides, read in the guest by Debian's own lspci and setpci, and by the collection through them.
+
+Last of these tests: the VMs stay as they were powered on.
+"""
 
 from __future__ import annotations
 
 import concurrent.futures
 import json
-import re
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
 
 from lab import ats, config, control, hardware, nodes, processes
 
-from .guests import module, refusal, sh
+from .guests import NIC, bit, module, on_both, refusal, sh
 
 Two = tuple[config.Node, config.Node]
-NIC = config.RAILS[0].nic
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 P2P = dict.fromkeys(ats.P2P_KEYS, "TRUE")
 
@@ -33,28 +30,6 @@ def power_on(physics: str, node: config.Node, *, current: bool, runtime: bool, k
     return sh(node, BOOT)
 
 
-@pytest.fixture(scope="module")
-def put_back(two: Two, physics: str) -> Iterator[None]:
-    """As the site has them: both bits were there before, and are there again."""
-    before: dict[str, Any] = control.state("physics")["vms"]
-    cards = {node.name: hardware.read_nic(config.paths(), node.name)["cards"] for node in two}
-    yield
-    for node in two:
-        was = before[node.name]["power_on"]
-        hardware.set_cards(config.paths(), node.name, cards[node.name])
-        event = {"event": "vm_power_on", "vm": node.name, **was}
-        control.request("POST", physics, event, timeout=120)
-    for node in two:
-        nodes.wait_ready(node)
-    assert [bit(node) for node in two] == ["+", "+"]
-
-
-def bit(node: config.Node) -> str:
-    """Of lspci: '' without the capability."""
-    found = re.search(r"ATSCtl:\s+Enable([+-])", sh(node, f"/usr/bin/lspci -vvv -s {NIC}"))
-    return found[1] if found else ""
-
-
 def said(node: config.Node) -> str:
     """Of the collection."""
     (device,) = module("mlxconfig_ats", node, state="queried")["devices"]
@@ -63,16 +38,16 @@ def said(node: config.Node) -> str:
     return word
 
 
-def test_card_and_host_decide_at_power_on(two: Two, physics: str, put_back: None) -> None:
+def test_card_and_host_decide_at_power_on(two: Two, physics: str) -> None:
     first, second = two
     assert [bit(node) for node in two] == ["+", "+"]
-    assert [said(node) for node in two] == ["active", "active"]
+    assert on_both(two, said) == ["active", "active"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         no_host = pool.submit(power_on, physics, first, current=True, runtime=False, keys=P2P)
         card_off = pool.submit(power_on, physics, second, current=False, runtime=True, keys=P2P)
         boots = {no_host.result(), card_off.result()}
     assert (bit(first), bit(second)) == ("-", "")
-    assert (said(first), said(second)) == ("host_not_enabled", "disabled")
+    assert on_both(two, said) == ["host_not_enabled", "disabled"]
     assert len(boots) == 2
     # What stage ats stops with.
     why = refusal("mlxconfig_ats", first, state="queried", require_active=True)
@@ -80,7 +55,7 @@ def test_card_and_host_decide_at_power_on(two: Two, physics: str, put_back: None
 
 
 def test_guest_that_shuts_itself_down_is_off_and_one_that_restarts_itself_has_a_new_boot_id(
-    two: Two, physics: str, put_back: None
+    two: Two, physics: str
 ) -> None:
     first, second = two
     before = sh(second, BOOT)
