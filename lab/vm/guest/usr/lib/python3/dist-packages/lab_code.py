@@ -9,11 +9,12 @@ import _imp
 import marshal
 import os
 import zipimport
+from collections.abc import Callable
 from types import CodeType
 
 FOLDER = "/var/cache/lab-code"
 _KEY = 78
-_compile = zipimport._compile_source
+_compile: Callable[[str, bytes], CodeType] = vars(zipimport)["_compile_source"]
 
 
 def _compile_source(pathname: str, source: bytes) -> CodeType:
@@ -26,7 +27,7 @@ def _compile_source(pathname: str, source: bytes) -> CodeType:
             return kept
     except (OSError, ValueError, EOFError):
         pass
-    code: CodeType = _compile(pathname, source)
+    code = _compile(pathname, source)
     try:
         with open(f"{path}.{os.getpid()}", "wb") as stream:
             stream.write(marshal.dumps(code))
@@ -36,4 +37,4 @@ def _compile_source(pathname: str, source: bytes) -> CodeType:
     return code
 
 
-zipimport._compile_source = _compile_source
+vars(zipimport)["_compile_source"] = _compile_source
