@@ -78,8 +78,8 @@ if ! venv_current; then
   [ -n "$python" ] || missing+=(python3-venv)
 fi
 
-if [ "${#missing[@]}" -gt 0 ]; then
-  as_root=()
+install_packages() {
+  local as_root=() log
   if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo -n)
     sudo -n true > /dev/null 2>&1 || as_root=(false)
@@ -90,8 +90,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
   fi
   echo "installing packages: ${missing[*]}"
   install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; }
-  log=$(mktemp)
-  trap 'rm -f "$log"' EXIT
+  log=$work/apt.log
   if ! install > "$log" 2>&1; then
     # Perhaps the package lists are old, or there are none yet.
     "${as_root[@]}" apt-get update -qq >> "$log" 2>&1 || true
@@ -101,24 +100,17 @@ if [ "${#missing[@]}" -gt 0 ]; then
       exit 2
     fi
   fi
-  [ -n "$python" ] || python=$(usable_python)
-fi
+}
 
 # --- Python -----------------------------------------------------------------------------------------------------------
-if ! venv_current; then
-  if [ -z "$python" ]; then
-    echo "lab/bootstrap.sh: missing: a Python from 3.10 on that can make virtual environments" >&2
-    exit 2
-  fi
+make_venv() {
   echo "python environment: .venv ($("$python" --version), ${extras[*]})"
   if ! .venv/bin/python -c 'import pip' > /dev/null 2>&1; then
     rm -rf .venv
     "$python" -m venv .venv
   fi
   # Lists, not `pip install .`: the repository is a collection, there is no Python package in it to build.
-  requirements=$(mktemp)
-  trap 'rm -f "${log:-}" "$requirements"' EXIT
-  .venv/bin/python - "${extras[@]}" > "$requirements" << 'PYTHON'
+  .venv/bin/python - "${extras[@]}" > "$work/requirements" << 'PYTHON'
 import sys
 
 try:
@@ -134,9 +126,32 @@ for extra in sys.argv[1:]:
 print("\n".join(wanted))
 PYTHON
   # Index, proxy and certificates: whatever this machine's own pip configuration says.
-  .venv/bin/python -m pip install -qq --disable-pip-version-check --requirement "$requirements"
+  .venv/bin/python -m pip install -qq --disable-pip-version-check --requirement "$work/requirements"
   echo "$digest" > "$stamp"
   # What --dev installed contains what the lab needs.
   [ "${#extras[@]}" -eq 1 ] || echo "$digest" > .venv/.rocemesh-lab
+}
+
+work=$(mktemp -d)
+beside=
+trap '[ -z "$beside" ] || kill "$beside" 2> /dev/null; rm -rf "$work"' EXIT
+# Where Python is there already, its packages are fetched while the system's are.
+if [ "${#missing[@]}" -gt 0 ] && [ -n "$python" ]; then
+  make_venv > "$work/venv.log" 2>&1 &
+  beside=$!
+fi
+[ "${#missing[@]}" -eq 0 ] || install_packages
+if [ -n "$beside" ]; then
+  # What failed is tried again below, and says why.
+  if wait "$beside"; then cat "$work/venv.log"; fi
+  beside=
+fi
+if ! venv_current; then
+  [ -n "$python" ] || python=$(usable_python)
+  if [ -z "$python" ]; then
+    echo "lab/bootstrap.sh: missing: a Python from 3.10 on that can make virtual environments" >&2
+    exit 2
+  fi
+  make_venv
 fi
 case " ${extras[*]} " in *" dev "*) tests/network_tools.sh && tests/promtool.sh ;; esac

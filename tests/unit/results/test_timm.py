@@ -41,6 +41,17 @@ def test_the_figure_of_one_process_with_batch_precision_and_layout() -> None:
     assert (only.batch, only.image_size, only.precision, only.layout) == (256, 224, "amp", "NHWC")
 
 
+def test_what_its_program_printed_on_cpu_is_read() -> None:
+    """pytorch-image-models 1.0.29, --bench both, torch 1.13; v0.9.2 prints the same lines for --bench train."""
+    found = timm.read(log("timm_benchmark_recorded.txt"))
+    assert found.good
+    assert [(each.kind, each.images_per_second, each.step_ms, each.batch, each.image_size) for each in found.results] == [
+        ("train", 16.84, 115.773, 2, 64),
+        ("infer", 133.5, 14.543, 2, 64),
+    ]
+    assert {(each.precision, each.layout) for each in found.results} == {("fp32", "NCHW")}
+
+
 def test_its_figure_stands_beside_a_run_in_a_comparison() -> None:
     figures = read_log(PLAIN, "timm")["figures"]
     assert figures == [

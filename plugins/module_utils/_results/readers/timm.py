@@ -1,7 +1,7 @@
 """Read what timm's own benchmark program (benchmark.py of pytorch-image-models) prints: its JSON or its CSV. Pure.
 
-It is one process on one device: no gradients are exchanged, and several ranks are several measurements. Forms: from its
-source (commit 066e490, 2022, and the CSV of its results folder), not recorded from a run.
+It is one process on one device: no gradients are exchanged, and several ranks are several measurements. Forms: recorded
+on a CPU (v0.9.2 and 1.0.29); the CSV and older releases from its source (commit 066e490, 2022).
 """
 
 from __future__ import annotations
