@@ -78,8 +78,8 @@ if ! venv_current; then
   [ -n "$python" ] || missing+=(python3-venv)
 fi
 
-install_packages() {
-  local as_root=() log
+as_root=()
+if [ "${#missing[@]}" -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo -n)
     sudo -n true > /dev/null 2>&1 || as_root=(false)
@@ -88,9 +88,11 @@ install_packages() {
     echo "lab/bootstrap.sh: missing: ${missing[*]} (Debian names); install them, or run this as root on Debian or Ubuntu" >&2
     exit 2
   fi
+fi
+install_packages() {
+  local log=$work/apt.log
   echo "installing packages: ${missing[*]}"
   install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; }
-  log=$work/apt.log
   if ! install > "$log" 2>&1; then
     # Perhaps the package lists are old, or there are none yet.
     "${as_root[@]}" apt-get update -qq >> "$log" 2>&1 || true
@@ -134,11 +136,19 @@ PYTHON
 
 work=$(mktemp -d)
 beside=
-trap '[ -z "$beside" ] || kill "$beside" 2> /dev/null; rm -rf "$work"' EXIT
+clean_up() {
+  # pip and what it has started are one process group.
+  [ -z "$beside" ] || kill -- "-$beside" 2> /dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
 # Where Python is there already, its packages are fetched while the system's are.
 if [ "${#missing[@]}" -gt 0 ] && [ -n "$python" ]; then
-  make_venv > "$work/venv.log" 2>&1 &
+  set -m
+  make_venv > "$work/venv.log" 2>&1 < /dev/null &
   beside=$!
+  set +m
 fi
 [ "${#missing[@]}" -eq 0 ] || install_packages
 if [ -n "$beside" ]; then

@@ -40,7 +40,7 @@ def said(node: config.Node) -> str:
 
 def test_card_and_host_decide_at_power_on(two: Two, physics: str) -> None:
     first, second = two
-    assert [bit(node) for node in two] == ["+", "+"]
+    assert [bit(node) for node in two] == ["+", "+"], "as the site left them; after these tests: make lab-down"
     assert on_both(two, said) == ["active", "active"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         no_host = pool.submit(power_on, physics, first, current=True, runtime=False, keys=P2P)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+import yaml
 
 from tests.plays import ROOT, ansible
 from tests.system_torch import SYSTEM_PYTHON, has_torch
@@ -223,6 +225,36 @@ def test_a_drained_node_is_named_with_its_reason_instead_of_a_job_that_waits(slu
     assert f"node {HOSTS[1]} is drained (reason: bad cable" in done.stderr
     assert f"scontrol update nodename={HOSTS[1]} state=resume" in done.stderr
     assert slurm.run("squeue", "-h").stdout == "", "a job was submitted all the same"
+
+
+def test_what_an_upgrade_asks_of_slurm(slurm: Slurm) -> None:
+    """By playbooks/vars/window.yml: a node takes no new jobs, its jobs are seen, and it takes jobs again."""
+    window = yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text())["schedulers"]["slurm"]
+
+    def asks(words: list[str], node: str = HOSTS[1]) -> subprocess.CompletedProcess[str]:
+        return slurm.run(*(word.replace("{{ scheduler_node }}", node) for word in words))
+
+    def drained() -> tuple[bool, bool]:
+        told = asks(window["state"]).stdout
+        return bool(re.search(window["drained"], told)), "rocemesh-upgrade" in told
+
+    assert drained() == (False, False)
+    job = slurm.run("sbatch", "--parsable", "-p", PARTITIONS[0], "-N2", "--wrap", "srun sleep 300").stdout.strip()
+    assert slurm.wait(job, "RUNNING") == "RUNNING"
+    try:
+        assert [asks(words).returncode for words in window["drain"]] == [0]
+        assert drained() == (True, True)
+        assert asks(window["jobs"]).stdout.split() == [job]
+        slurm.run("scancel", job)
+        until = time.monotonic() + 30
+        while asks(window["jobs"]).stdout.split():
+            assert time.monotonic() < until, slurm.log()
+            time.sleep(0.05)
+    finally:
+        slurm.run("scancel", job)
+        assert [asks(words).returncode for words in window["resume"]] == [0]
+    assert drained() == (False, False)
+    assert asks(window["state"], "nobody").returncode != 0 and asks(window["drain"][0], "nobody").returncode != 0
 
 
 def test_a_killed_job_says_so_in_its_report(slurm: Slurm, tmp_path: Path) -> None:

@@ -108,13 +108,13 @@ def test_a_rank_that_is_missing_makes_the_result_no_result(tmp_path: Path) -> No
     assert "missing_ranks" in [problem["code"] for problem in read(folder)["result"]["problems"]]
 
 
-# As Slurm 22.05 printed them, but for oom-kill, which is from published outputs. What ends a job names its first node.
+# In the forms of Slurm's documentation and of published outputs. What ends a job names its first node.
 _AT = "ON gpu02 CANCELLED AT 2026-01-31T12:00:00"
 SAID = {
     "slurm_time_limit": f"slurmstepd: error: *** STEP 7.0 {_AT} DUE TO TIME LIMIT ***",
     "slurm_cancelled": f"slurmstepd: error: *** JOB 7 {_AT} ***",
-    "slurm_node_failure": "srun: error: Node failure on gpu02\nslurmstepd-gpu01: error: *** STEP 7.0 ON gpu01 CANCELLED AT "
-    "2026-11-26T19:00:07 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+    "slurm_node_failure": "srun: error: Node failure on gpu02\nslurmstepd-gpu01: error: *** STEP 7.0 ON gpu01 "
+    "CANCELLED AT 2026-11-26T19:00:07 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
     "slurm_preempted": f"slurmstepd: error: *** JOB 7 {_AT} DUE TO PREEMPTION ***",
     "slurm_out_of_memory": "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may "
     "have been killed by the cgroup out-of-memory handler.",
@@ -142,13 +142,16 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     )
     (problem,) = read(folder)["problems"]
     assert problem["code"] == "slurm_out_of_memory"
-    assert "gpu02" in problem["message"] and "460627968" in problem["message"]
+    assert "460627968" in problem["message"] and "104857600" in problem["message"]
 
 
 @pytest.mark.parametrize(
     ("lines", "code"),
     [
-        ("srun: error: gpu12: task 0: Segmentation fault\nslurmstepd: error: *** STEP 7.0 {at} ***\n", "slurm_rank_killed"),
+        (
+            "srun: error: gpu12: task 0: Segmentation fault\nslurmstepd: error: *** STEP 7.0 {at} ***\n",
+            "slurm_rank_killed",
+        ),
         ("slurmstepd: error: *** STEP 7.0 {at} ***\nsrun: error: gpu12: task 0: Killed\n", "slurm_step_ended"),
     ],
 )
@@ -158,6 +161,26 @@ def test_a_step_that_slurm_ended_after_its_rank_was_not_cancelled(tmp_path: Path
     (folder / "train.err").write_text(lines.format(at=_AT))
     (problem,) = read(folder)["problems"]
     assert problem["code"] == code
+
+
+# Printed by Slurm 22.05.8 of Debian 12 as two slurmd of one machine ran jobs of two nodes that ended so (`slurm/`).
+PRINTED = {
+    "preempt": ("slurm_preempted", "gpu01"),
+    "timelimit": ("slurm_time_limit", "gpu01"),
+    "nodefail": ("slurm_node_failure", "gpu02"),
+    "memory": ("slurm_out_of_memory", "460627968"),
+    "killed": ("slurm_rank_killed", "gpu01: rank 1"),
+    "failed": ("slurm_rank_failed", "status 3"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_a_real_slurm_printed(tmp_path: Path, name: str) -> None:
+    folder = results(tmp_path / "7")
+    (folder / "status").write_text("1\n")
+    (folder / "train.err").write_text((Path(__file__).parent / "slurm" / f"{name}.txt").read_text())
+    (problem,) = read(folder)["problems"]
+    assert problem["code"] == PRINTED[name][0] and PRINTED[name][1] in problem["message"]
 
 
 @pytest.mark.parametrize("code", SAID)

@@ -45,7 +45,9 @@ def test_what_its_program_printed_on_cpu_is_read() -> None:
     """pytorch-image-models 1.0.29, --bench both, torch 1.13; v0.9.2 prints the same lines for --bench train."""
     found = timm.read(log("timm_benchmark_recorded.txt"))
     assert found.good
-    assert [(each.kind, each.images_per_second, each.step_ms, each.batch, each.image_size) for each in found.results] == [
+    assert [
+        (each.kind, each.images_per_second, each.step_ms, each.batch, each.image_size) for each in found.results
+    ] == [
         ("train", 16.84, 115.773, 2, 64),
         ("infer", 133.5, 14.543, 2, 64),
     ]

@@ -1,6 +1,7 @@
 """Keeps the byte code of Python that is imported from zip files, as Ansible's modules are each time.
 
-An emulated processor needs seconds to compile what a real one compiles in a tenth; nothing else is different.
+An emulated processor needs seconds to compile what a real one compiles in a tenth. A traceback then names the zip file
+that the code was first read from.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import _imp
 import marshal
 import os
+import sys
 import zipimport
 from collections.abc import Callable
 from types import CodeType
 
 FOLDER = "/var/cache/lab-code"
-_KEY = 78
+_KEY = sys.hexversion  # code of another Python is none for this one
 _compile: Callable[[str, bytes], CodeType] = vars(zipimport)["_compile_source"]
 
 
