@@ -239,7 +239,8 @@ def test_what_an_upgrade_asks_of_slurm(slurm: Slurm) -> None:
         return bool(re.search(window["drained"], told)), "rocemesh-upgrade" in told
 
     assert drained() == (False, False)
-    job = slurm.run("sbatch", "--parsable", "-p", PARTITIONS[0], "-N2", "--wrap", "srun sleep 300").stdout.strip()
+    sleeps = ("--nodes=2", "--output=none", "--wrap", "srun sleep 300")
+    job = slurm.run("sbatch", "--parsable", f"--partition={PARTITIONS[0]}", *sleeps).stdout.strip()
     assert slurm.wait(job, "RUNNING") == "RUNNING"
     try:
         assert [asks(words).returncode for words in window["drain"]] == [0]
