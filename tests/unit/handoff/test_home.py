@@ -123,24 +123,29 @@ SAID = {
 }
 
 
-def test_of_a_lost_node_that_srun_does_not_name_no_other_is_named(tmp_path: Path) -> None:
+def ended_with(tmp_path: Path, text: str) -> dict[str, str]:
+    """The one problem of a job that ended badly, of what Slurm said."""
     folder = results(tmp_path / "7")
     (folder / "status").write_text("1\n")
-    said = f"slurmstepd: error: *** JOB 7 {_AT} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
-    (folder / "train.err").write_text(said)
+    (folder / "train.err").write_text(text)
+    problem: dict[str, str]
     (problem,) = read(folder)["problems"]
+    return problem
+
+
+def test_of_a_lost_node_that_srun_does_not_name_no_other_is_named(tmp_path: Path) -> None:
+    said = f"slurmstepd: error: *** JOB 7 {_AT} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+    problem = ended_with(tmp_path, said)
     assert problem["code"] == "slurm_node_failure" and "gpu02" not in problem["message"]
 
 
 def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path: Path) -> None:
-    folder = results(tmp_path / "3")
-    (folder / "status").write_text("1\n")
-    (folder / "train.err").write_text(
+    problem = ended_with(
+        tmp_path,
         "slurmstepd-gpu02: error: StepId=3.0 exceeded memory limit (460627968 > 104857600), being killed\n"
         "slurmstepd-gpu01: error: *** STEP 3.0 ON gpu01 CANCELLED AT 2026-11-26T18:58:05 ***\n"
-        "srun: error: gpu02: tasks 2-3: Killed\n"
+        "srun: error: gpu02: tasks 2-3: Killed\n",
     )
-    (problem,) = read(folder)["problems"]
     assert problem["code"] == "slurm_out_of_memory"
     assert "460627968" in problem["message"] and "104857600" in problem["message"]
 
@@ -156,11 +161,7 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     ],
 )
 def test_a_step_that_slurm_ended_after_its_rank_was_not_cancelled(tmp_path: Path, lines: str, code: str) -> None:
-    folder = results(tmp_path / "7")
-    (folder / "status").write_text("1\n")
-    (folder / "train.err").write_text(lines.format(at=_AT))
-    (problem,) = read(folder)["problems"]
-    assert problem["code"] == code
+    assert ended_with(tmp_path, lines.format(at=_AT))["code"] == code
 
 
 # Printed by Slurm 22.05.8 of Debian 12 as two slurmd of one machine ran jobs of two nodes that ended so (`slurm/`).
@@ -176,21 +177,13 @@ PRINTED = {
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_what_a_real_slurm_printed(tmp_path: Path, name: str) -> None:
-    folder = results(tmp_path / "7")
-    (folder / "status").write_text("1\n")
-    (folder / "train.err").write_text((Path(__file__).parent / "slurm" / f"{name}.txt").read_text())
-    (problem,) = read(folder)["problems"]
+    problem = ended_with(tmp_path, (Path(__file__).parent / "slurm" / f"{name}.txt").read_text())
     assert problem["code"] == PRINTED[name][0] and PRINTED[name][1] in problem["message"]
 
 
 @pytest.mark.parametrize("code", SAID)
 def test_what_slurm_says_of_an_end_becomes_a_cause_and_a_way_out(tmp_path: Path, code: str) -> None:
-    folder = results(tmp_path / "7")
-    (folder / "status").write_text("1\n")
-    (folder / "train.err").write_text(
-        f"other words\n{SAID[code]}\nsrun: error: gpu01: task 0: Exited with exit code 1\n"
-    )
-    (problem,) = read(folder)["problems"]
+    problem = ended_with(tmp_path, f"other words\n{SAID[code]}\nsrun: error: gpu01: task 0: Exited with exit code 1\n")
     assert problem["code"] == code
     assert "What to do:" in problem["message"]
     assert ("gpu02" in problem["message"]) is (code != "slurm_out_of_memory")
