@@ -11,9 +11,11 @@ from pathlib import Path
 
 from . import config, engine
 
-TARBALL = config.CACHE_DIR / f"base-{config.SUITE}.tar.zst"
+TARBALL = config.CACHE_DIR / f"base-{config.SUITE}-slim.tar.zst"
 _UPSTREAM = f"debian:{config.SUITE}-slim"
 _PULL_SECONDS = 60
+# As Debian's slim image: what no program of the lab reads is in no image, and no pull carries it.
+_UNREAD = ("doc", "groff", "info", "lintian", "linda", "locale", "man")
 # How this machine talks to its package mirror: taken over into the base, so that apt works in it as it does here.
 _APT_OPTIONS = ("Acquire::Check-", "Acquire::http", "Acquire::https", "Acquire::ForceIPv", "Acquire::Retries")
 
@@ -96,6 +98,7 @@ def _bootstrap() -> None:
             raise config.LabError(f"debootstrap ended with status {status}; see {log}")
         log.unlink()
         _apt_like_here(root)
+        _slim(root)
         partial = TARBALL.with_name(TARBALL.name + ".part")
         excluded = ("./var/cache/apt/archives/*.deb", "./var/lib/apt/lists/*", "./var/cache/apt/*.bin", "./dev/*")
         with subprocess.Popen(
@@ -121,6 +124,17 @@ def _apt_like_here(root: Path) -> None:
         shutil.copy(certificate, root / "usr/local/share/ca-certificates")
     if added:
         subprocess.run(["chroot", str(root), "update-ca-certificates"], capture_output=True, check=True)
+
+
+def _slim(root: Path) -> None:
+    """Licences stay, as there."""
+    share = Path("/usr/share")
+    rules = [f"path-exclude={share / name}/*" for name in _UNREAD] + [f"path-include={share}/doc/*/copyright"]
+    (root / "etc/dpkg/dpkg.cfg.d/90lab-slim").write_text("\n".join(rules) + "\n")
+    for name in _UNREAD:
+        for path in (root / "usr/share" / name).rglob("*"):
+            if path.is_symlink() or (path.is_file() and path.name != "copyright"):
+                path.unlink()
 
 
 def _import() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,27 +56,37 @@ def reboot(node: config.Node) -> None:
     assert sh(node, "cat /proc/sys/kernel/random/boot_id") != before
 
 
+def set_up_by(node: config.Node, service: str, instead_of: str) -> None:
+    """From one service to the other, now and for every boot; the way to the guest is gone in between."""
+    sh(node, f"systemctl disable {instead_of}; systemctl enable {service}")
+    as_at_a_boot = "ip address flush dev ens1; ip link set ens1 down mtu 1500"
+    rules = "udevadm control --reload; udevadm trigger --settle /sys/class/net/ens1"
+    change = (
+        f"systemctl stop {instead_of}; {as_at_a_boot}; {rules}; systemctl start {service}; echo done > /run/changed"
+    )
+    sh(node, f"rm -f /run/changed; nohup sh -c '{change}' > /run/change.log 2>&1 &")
+    processes.wait_for(
+        f"{node.name} with {service}",
+        lambda: nodes.ssh_answers(node) and sh(node, "cat /run/changed", check=False).strip() == "done",
+        120,
+    )
+
+
 @contextlib.contextmanager
 def kept_by(node: config.Node, service: str, path: str, text: str) -> Iterator[None]:
-    """Another service than systemd-networkd sets the network up, from the next boot on."""
+    """Another service than systemd-networkd sets the network up."""
     networkd = "systemd-networkd.socket systemd-networkd"
     sh(node, f"install -m 600 {NETPLAN} /root/netplan && echo 'network: {{version: 2}}' > {NETPLAN}")
+    # What netplan had made of the other text; its rule of udev forbids the interface to NetworkManager.
+    sh(node, "rm -rf /run/systemd/network /run/udev/rules.d/90-netplan.rules /run/NetworkManager && netplan generate")
     sh(node, f"cat > {path} <<'TEXT'\n{text}TEXT\nchmod 600 {path}")
-    sh(node, f"systemctl disable {networkd}; systemctl enable {service}")
     try:
-        reboot(node)
+        set_up_by(node, service, networkd)
         yield
     finally:
         sh(node, f"rm -rf {path} /etc/rocemesh/mtu /etc/systemd/system/sys-subsystem-net-devices-ens1.device.wants")
-        sh(node, f"mv /root/netplan {NETPLAN}; systemctl disable {service}; systemctl enable {networkd}")
-        back = f"systemctl stop {service}; ip address flush dev ens1; systemctl start {networkd}"
-        sh(node, f"nohup sh -c '{back}' > /run/back.log 2>&1 &")
-        asked = "systemctl is-active systemd-networkd"
-        processes.wait_for(
-            f"{node.name} as it was",
-            lambda: nodes.ssh_answers(node) and sh(node, asked, check=False).strip() == "active",
-            120,
-        )
+        sh(node, f"mv /root/netplan {NETPLAN} && netplan generate")
+        set_up_by(node, networkd, service)
 
 
 def next_boot(node: config.Node) -> list[dict[str, Any]]:
@@ -104,6 +115,7 @@ def boots(node: config.Node, keeper: str) -> None:
         assert more in sh(node, "ip -br address show ens1")
         assert (mtu(node), next_boot(node)) == (9000, [])
         assert not module("roce_interface", node, **wanted)["changed"]
+        assert json.loads(sh(node, "rdma -j link"))[0]["state"] == "ACTIVE"
         if keeper == "ifupdown":
             driver_again(node)
             assert mtu(node) == 9000, "nothing but the unit that is bound to the device sets it"
