@@ -80,13 +80,16 @@ def argv(machine: Machine) -> list[str]:
     """The whole command line."""
     kvm = machine.accelerator == "kvm"
     half = MEMORY_MB // 2
-    cmdline = _CMDLINE if kvm else f"{_CMDLINE} {_EMULATED}"
     # No device that no test asks for: a driver probes each one.
-    without = "sata=off,smbus=off,i8042=off,hpet=off"
+    board = "q35,sata=off,smbus=off,i8042=off,hpet=off"
+    if kvm:
+        board, accelerator, processor, cmdline = f"{board},kernel-irqchip=split", "kvm", "host", _CMDLINE
+    else:
+        accelerator, processor = "tcg,thread=single,tb-size=256", "max,la57=off,svm=off"
+        cmdline = f"{_CMDLINE} {_EMULATED}"
     words = [
         *("qemu-system-x86_64", "-name", machine.name, "-nodefaults", "-no-user-config", "-display", "none"),
-        *("-machine", f"q35,{without},kernel-irqchip=split" if kvm else f"q35,{without}"),
-        *("-accel", "kvm" if kvm else "tcg,thread=single,tb-size=256", "-cpu", "host" if kvm else "max,la57=off"),
+        *("-machine", board, "-accel", accelerator, "-cpu", processor),
         *("-smp", str(CPUS), "-m", str(MEMORY_MB)),
         *("-object", f"memory-backend-ram,id=ram0,size={half}M", "-object", f"memory-backend-ram,id=ram1,size={half}M"),
         *("-numa", "node,nodeid=0,cpus=0,memdev=ram0", "-numa", "node,nodeid=1,cpus=1,memdev=ram1"),
