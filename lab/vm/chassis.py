@@ -65,6 +65,21 @@ def shut_down(node: config.Node, paths: config.Paths) -> None:
     qmp.ask(machine.folder(paths, node) / "qmp", "system_powerdown")
 
 
+def _shared(node: config.Node, paths: config.Paths) -> list[str]:
+    """One connection for what is asked within a minute: to an emulated guest a new one costs more than most questions.
+
+    Its name is that of this start of QEMU: what led to the machine before leads nowhere.
+    """
+    folder = machine.folder(paths, node)
+    try:
+        start = (folder / "qmp").stat().st_ino
+    except FileNotFoundError:
+        return []
+    master = folder / f"ssh.{start}"
+    words = "ControlMaster=auto", "ControlPersist=60", f"ControlPath={master}", "ServerAliveInterval=15"
+    return [word for each in words for word in ("-o", each)]
+
+
 def inside(
     node: config.Node, paths: config.Paths, *words: str, check: bool = True, timeout: float | None = 600
 ) -> subprocess.CompletedProcess[str]:
@@ -74,6 +89,7 @@ def inside(
         *("-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"),
         # Before its key is known to anybody; it never leaves this machine.
         *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
+        *_shared(node, paths),
         *(f"root@{node.ssh_ip}", shlex.join(words)),
     ]
     try:

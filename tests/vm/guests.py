@@ -16,6 +16,7 @@ from lab import config, nodes
 
 SECONDS, ATTEMPT = 240, 50
 NIC = config.RAILS[0].nic
+BOOT = "cat /proc/sys/kernel/random/boot_id"
 
 
 def sh(node: config.Node, script: str, *, check: bool = True) -> str:
@@ -96,11 +97,11 @@ def module(name: str, node: config.Node, **options: Any) -> dict[str, Any]:
     return result
 
 
-def refusal(name: str, node: config.Node, **options: Any) -> str:
-    """Why a module refuses."""
+def refusal(name: str, node: config.Node, **options: Any) -> dict[str, Any]:
+    """What a module says that refuses."""
     code, result = ansible(node.name, name, options, "-b")
     assert code != 0, result
-    return str(result["msg"])
+    return result
 
 
 def ansible(host: str, name: str, options: dict[str, Any], *words: str) -> tuple[int, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab import config, nodes, processes
 
-from .guests import module, sh
+from .guests import BOOT, module, sh
 
 Two = tuple[config.Node, config.Node]
 NETPLAN = "/etc/netplan/50-cloud-init.yaml"
@@ -49,27 +49,30 @@ KEEPERS = {
 
 
 def reboot(node: config.Node) -> None:
-    before = sh(node, "cat /proc/sys/kernel/random/boot_id")
+    before = sh(node, BOOT)
     nodes.inside(node, "systemctl", "reboot", check=False)
     processes.wait_for(f"{node.name} goes", lambda: not nodes.ssh_answers(node), 120)
     nodes.wait_ready(node)
-    assert sh(node, "cat /proc/sys/kernel/random/boot_id") != before
+    assert sh(node, BOOT) != before
+
+
+def behind_its_back(node: config.Node, commands: str, changed: str) -> None:
+    """Commands that cut the way to the guest; ``changed``: what fails until they are done."""
+    sh(node, f"nohup sh -c '{commands}' > /run/commands.log 2>&1 &")
+    processes.wait_for(
+        f"{node.name} again",
+        lambda: nodes.ssh_answers(node) and nodes.inside(node, "sh", "-c", changed, check=False).returncode == 0,
+        120,
+    )
 
 
 def set_up_by(node: config.Node, service: str, instead_of: str) -> None:
-    """From one service to the other, now and for every boot; the way to the guest is gone in between."""
-    sh(node, f"systemctl disable {instead_of}; systemctl enable {service}")
+    """From one service to the other, now and for every boot."""
+    sh(node, f"systemctl disable {instead_of}; systemctl enable {service}; rm -f /run/changed")
     as_at_a_boot = "ip address flush dev ens1; ip link set ens1 down mtu 1500"
     rules = "udevadm control --reload; udevadm trigger --settle /sys/class/net/ens1"
-    change = (
-        f"systemctl stop {instead_of}; {as_at_a_boot}; {rules}; systemctl start {service}; echo done > /run/changed"
-    )
-    sh(node, f"rm -f /run/changed; nohup sh -c '{change}' > /run/change.log 2>&1 &")
-    processes.wait_for(
-        f"{node.name} with {service}",
-        lambda: nodes.ssh_answers(node) and sh(node, "cat /run/changed", check=False).strip() == "done",
-        120,
-    )
+    commands = f"systemctl stop {instead_of}; {as_at_a_boot}; {rules}; systemctl start {service}; touch /run/changed"
+    behind_its_back(node, commands, "test -e /run/changed")
 
 
 @contextlib.contextmanager
@@ -84,9 +87,9 @@ def kept_by(node: config.Node, service: str, path: str, text: str) -> Iterator[N
         set_up_by(node, service, networkd)
         yield
     finally:
+        # From the next boot on.
         sh(node, f"rm -rf {path} /etc/rocemesh/mtu /etc/systemd/system/sys-subsystem-net-devices-ens1.device.wants")
-        sh(node, f"mv /root/netplan {NETPLAN} && netplan generate")
-        set_up_by(node, networkd, service)
+        sh(node, f"mv /root/netplan {NETPLAN}; systemctl disable {service}; systemctl enable {networkd}")
 
 
 def next_boot(node: config.Node) -> list[dict[str, Any]]:
@@ -123,11 +126,9 @@ def boots(node: config.Node, keeper: str) -> None:
 
 def driver_again(node: config.Node) -> None:
     """The card's driver goes and comes; ifupdown does nothing about a device that comes."""
-    index = "cat /sys/class/net/ens1/ifindex"
-    before = sh(node, index)
+    index = sh(node, "cat /sys/class/net/ens1/ifindex").strip()
     again = "rmmod virtio_net; modprobe virtio_net; sleep 5; ifdown --force ens1; ifup ens1"
-    sh(node, f"nohup sh -c '{again}' > /run/again.log 2>&1 &")
-    processes.wait_for("another interface", lambda: nodes.ssh_answers(node) and sh(node, index) != before, 120)
+    behind_its_back(node, again, f"test $(cat /sys/class/net/ens1/ifindex) -gt {index}")
     sh(node, "systemctl restart lab-rdma")
 
 
