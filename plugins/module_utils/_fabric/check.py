@@ -38,7 +38,6 @@ class Options:
     drop: float = judge.DROP
     networks: tuple[str, ...] = ()
     known_xids: tuple[str, ...] = ()
-    word: str = ""
 
     def commands(self) -> list[list[str]]:
         found = []
@@ -55,8 +54,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     unknown = sorted(set(given) - set(kinds))
     if unknown:
         raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
-    values = {key: _as(kinds[key], value) for key, value in given.items()}
-    made = Options(**values)
+    made = Options(**{key: _as(kinds[key], value) for key, value in given.items()})
     if made.seconds < 1 or made.seconds != int(made.seconds):
         raise refusal("part_of_second", made.seconds)
     return made
@@ -147,8 +145,10 @@ class _Check:
             ]
         faults += counters.joined(self.fabric, accused, grown)
         # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
-        complete = not any(each.open for each in places) and all(
-            not math.isnan(value) for each in seen[0] for value in _played(each)
+        complete = not any(each.open for each in places) and not any(
+            math.isnan(value) and self.fabric.has(pair)
+            for each in seen[0]
+            for pair, value in zip(each.sweep, each.values)
         )
         return {
             "part": "done",
@@ -159,7 +159,7 @@ class _Check:
                 notes=(*self.found.notes, *counters.losses(self.fabric, grown)),
                 missing=sorted(missing),
                 form=self.options.form,
-                counters=counters.document(self.fabric, grown),
+                counters={self.fabric.name(nic): counts for nic, counts in sorted(grown.items())},
                 gpus=self.found.gpus,
                 simulated=simulated,
                 complete=complete,
@@ -186,7 +186,7 @@ class _Check:
             phase="reach" if name == "reach" else "measure",
             desk=(self.head, self.options.port - 1),
             port=self.options.port,
-            word=self.options.word or hashlib.sha256(",".join(self.fabric.hosts).encode()).hexdigest()[:12],
+            word=hashlib.sha256(",".join(self.fabric.hosts).encode()).hexdigest()[:12],
             limit=limit,
             slot=slot,
             programs=self.commands,
@@ -202,9 +202,3 @@ class _Check:
             "sentence": self.cost.sentence(),
             "gpu_table": self.found.gpus.table,
         }
-
-
-def _played(each: judge.Sample) -> list[float]:
-    if isinstance(each.sweep, schedule.Tournament):
-        return [value for index, value in enumerate(each.values) if each.sweep.plays(index)]
-    return list(each.values)

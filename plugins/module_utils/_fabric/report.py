@@ -15,7 +15,6 @@ from .reach import remedy
 from .wire import Failure
 
 SCHEMA = 1
-_NO_GPUS = Gpus()
 MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
 
 
@@ -53,13 +52,13 @@ def document(
     faults: Sequence[Finding],
     places: Mapping[str, Places],
     *,
-    notes: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    form: str = "",
-    counters: Mapping[str, Mapping[str, int]] | None = None,
-    gpus: Gpus = _NO_GPUS,
-    simulated: bool = False,
-    complete: bool = True,
+    notes: Sequence[str],
+    missing: Sequence[str],
+    form: str,
+    counters: Mapping[str, Mapping[str, int]],
+    gpus: Gpus,
+    simulated: bool,
+    complete: bool,
 ) -> dict[str, Any]:
     """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
     return {
@@ -94,7 +93,7 @@ def document(
             }
             for name, each in places.items()
         },
-        "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
+        "counters": dict(counters),
         "gpus": [dict(row) for row in gpus.rows],
         "gpu_table": gpus.table,
         "notes": list(notes),

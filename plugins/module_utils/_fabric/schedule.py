@@ -69,20 +69,8 @@ class Tournament(Sequence[Pair]):
                 one, other = other, one
             yield one * rails + mine, other * rails + theirs
 
-    def plays(self, index: int) -> bool:
-        return bool(self._existing([self[index]]))
-
     def real(self) -> list[Pair]:
-        return self._existing(self)
-
-    def _existing(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
-        limit, absent = len(self.fabric.hosts) * self.fabric.rails, self.fabric.absent
-        return [
-            (one, other)
-            for one, other in pairs
-            if one < limit and other < limit and not (absent and (one in absent or other in absent))
-        ]
+        return list(filter(self.fabric.has, self))
 
 
 Sweep = Union[Tournament, tuple[Pair, ...]]

@@ -28,40 +28,21 @@ def encode(
     fabric: Fabric,
     rounds: Sequence[Round],
     *,
-    phase: str,
-    desk: tuple[str, int],
-    port: int,
-    word: str,
-    limit: float,
-    slot: float = 0.0,
-    programs: Sequence[Sequence[str]] = (),
-    tos: int = 0,
     netdevs: Mapping[int, str] | None = None,
     mtu: int = 0,
+    **settings: Any,
 ) -> str:
-    hosts = [
-        {
-            "name": name,
-            "rails": [
-                _nic(fabric, nic, (netdevs or {}).get(nic, ""), mtu)
-                for nic in range(number * fabric.rails, (number + 1) * fabric.rails)
-            ],
-        }
-        for number, name in enumerate(fabric.hosts)
-    ]
+    """``settings``: phase, desk, port, word, limit, slot, programs and tos, as workloads/fabric/agent.py reads them."""
+    names = netdevs or {}
     plan = {
-        "hosts": hosts,
+        "hosts": [
+            {"name": name, "rails": [_nic(fabric, fabric.nic(host, rail), names, mtu) for rail in range(fabric.rails)]}
+            for host, name in enumerate(fabric.hosts)
+        ],
         "rails": fabric.rails,
         "absent": sorted(fabric.absent),
         "rounds": [[_sweep(sweep) for sweep in each.sweeps] for each in rounds],
-        "phase": phase,
-        "desk": list(desk),
-        "port": port,
-        "word": word,
-        "limit": limit,
-        "slot": slot,
-        "programs": [list(program) for program in programs],
-        "tos": tos,
+        **settings,
     }
     text = base64.b64encode(zlib.compress(json.dumps(plan, separators=(",", ":")).encode(), 9)).decode()
     if len(text) > LONGEST:
@@ -69,7 +50,7 @@ def encode(
     return text
 
 
-def _nic(fabric: Fabric, nic: int, netdev: str, mtu: int) -> dict[str, Any] | None:
+def _nic(fabric: Fabric, nic: int, netdevs: Mapping[int, str], mtu: int) -> dict[str, Any] | None:
     if nic in fabric.absent:
         return None
     port = fabric.port(nic)
@@ -77,7 +58,7 @@ def _nic(fabric: Fabric, nic: int, netdev: str, mtu: int) -> dict[str, Any] | No
         "device": port.device,
         "address": port.address,
         "gid_index": port.gid_index,
-        "netdev": netdev,
+        "netdev": netdevs.get(nic, ""),
         "wanted_mtu": mtu or port.mtu,
     }
 
