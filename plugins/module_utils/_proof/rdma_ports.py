@@ -7,6 +7,7 @@ import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 ROCE_V2 = "RoCE v2"
+_LINK = (("speed", "GT/s"), ("width", "lanes"))
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 
 
@@ -61,3 +62,9 @@ def gbit_per_s(port: Mapping[str, Any]) -> float | None:
     """Its rate, as sysfs prints it ("100 Gb/sec (4X EDR)"); None: not read."""
     found = _RATE.match(str(port.get("rate") or ""))
     return float(found[1]) if found else None
+
+
+def below_best(pcie: Mapping[str, Any]) -> list[str]:
+    """Speed and width of a PCIe link that run below what the device can do ("8 of 16 lanes")."""
+    found = [(pcie.get(f"current_link_{key}"), pcie.get(f"max_link_{key}"), unit) for key, unit in _LINK]
+    return [f"{now:g} of {best:g} {unit}" for now, best, unit in found if now and best and now < best]

@@ -12,10 +12,13 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 from __future__ import annotations
 
 import json
-from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from . import rdma_ports
 from .evidence import moment
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
@@ -44,20 +47,18 @@ class Growth(NamedTuple):
 def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> Growth:
     """By how much a counter grew between two readings."""
     old, new = before.get(counter), after.get(counter)
-    if not isinstance(old, int) or not isinstance(new, int) or not _whole(old) or not _whole(new):
+    if not _whole(old) or not _whole(new):
         when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
         return Growth(None, f"{counter} was not read {when} the run")
     if new in _LARGEST and new >= old:
         return Growth(None, f"{counter} is {new}, the largest value of its width")
     if new < old:
-        return Growth(
-            None,
-            f"{counter} went back from {old} to {new}: it was cleared, it wrapped, or the driver was loaded again",
-        )
+        why = f"{counter} went back from {old} to {new}: it was cleared, it wrapped, or the driver was loaded again"
+        return Growth(None, why)
     return Growth(new - old)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -98,31 +99,17 @@ def rdma(
 
 
 def _node(
-    pair: Mapping[str, Any],
-    networks: Sequence[str],
-    hcas: Collection[str] | None,
-    asked: Sequence[str],
+    pair: Mapping[str, Any], networks: Sequence[str], hcas: Collection[str] | None, asked: Sequence[str]
 ) -> dict[str, Any]:
     start, before, after = (pair.get(word) or {} for word in ("start", "before", "after"))
     times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
-    for word, reading in (("before", before), ("after", after)):
-        if reading.get("error") or not reading:
-            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
-            return {**_blind(f"not read {word} the run ({error})"), **times}
-        if reading.get("simulated") is not False:
-            return {**_blind(f"whether the devices are real was not read {word} the run"), **times}
-    old = {rdma_ports.name(port): port for port in rdma_ports.training_ports(before, networks, hcas)}
-    new = {rdma_ports.name(port): port for port in rdma_ports.training_ports(after, networks, hcas)}
-    unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
-    if unseen:
-        return {**_blind(f"NCCL names {', '.join(unseen)}, which rdma_info did not see"), **times}
-    if not new and not old:
-        return {**_blind(f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"), **times}
-    if set(old) != set(new):
-        return {
-            **_blind(f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"),
-            **times,
-        }
+    first, old, new = (
+        {rdma_ports.name(port): port for port in rdma_ports.training_ports(reading, networks, hcas)}
+        for reading in (start, before, after)
+    )
+    why = _unreal(before, "before") or _unreal(after, "after") or _unlike(old, new, networks, hcas)
+    if why:
+        return {**_blind(why), **times}
     ports = list(new)
     grown = {
         counter: [_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports]
@@ -156,9 +143,34 @@ def _node(
         "guids": sorted(cards.values()),
         "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
-    first = {rdma_ports.name(port): port for port in rdma_ports.training_ports(start, networks, hcas)}
     place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
     return {**place, **times}
+
+
+def _unread(reading: Mapping[str, Any], word: str) -> str:
+    """Why there is no reading before or after the run; empty: there is one."""
+    if reading and not reading.get("error"):
+        return ""
+    return f"not read {word} the run ({' '.join(str(reading.get('error') or 'no reading').split())[:200]})"
+
+
+def _unreal(reading: Mapping[str, Any], word: str) -> str:
+    known = reading.get("simulated") is False
+    return _unread(reading, word) or ("" if known else f"whether the devices are real was not read {word} the run")
+
+
+def _unlike(
+    old: Mapping[str, Any], new: Mapping[str, Any], networks: Sequence[str], hcas: Collection[str] | None
+) -> str:
+    """Why the ports of both readings cannot be compared; empty: they can."""
+    unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
+    if unseen:
+        return f"NCCL names {', '.join(unseen)}, which rdma_info did not see"
+    if not new and not old:
+        return f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"
+    if set(old) != set(new):
+        return f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"
+    return ""
 
 
 def _replaced(
@@ -183,13 +195,13 @@ def _replaced(
 
 def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[str]:
     """Ports that carried less in a direction than this share of what each would carry if all carried the same."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     for growths in directions:
         whole = sum(one.value or 0 for one in growths)
         for port, one in zip(ports, growths):
             if one.value is not None and whole and one.value * len(ports) < IDLE_SHARE * whole:
-                found.setdefault(port)
-    return list(found)
+                found.append(port)
+    return [*dict.fromkeys(found)]
 
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
@@ -203,17 +215,12 @@ def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float
 
 def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
     return {
-        "sent_bytes": None,
-        "received_bytes": None,
-        "discards": None,
-        "pauses": None,
-        "paused_seconds": None,
+        **dict.fromkeys(("sent_bytes", "received_bytes", "discards", "pauses", "paused_seconds", "most_bytes")),
         "events": {},
         "ports": list(ports),
         "why": why,
         "strange": "",
         "idle": [],
-        "most_bytes": None,
         "by_port": {},
         "mtu": [],
         "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
@@ -267,14 +274,11 @@ def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
     """Congestion and loss by name, as far as it happened: hardware counters of RDMA and discards of the whole port."""
     found: dict[str, int] = {}
     for port, after in new.items():
-        named = [("hw_counters", name) for name in _counters(after, "hw_counters") if name in _EVENTS]
-        named += [("ethtool", name) for name in _counters(after, "ethtool") if name in _EVENTS]
-        named += [("counters", name) for name in _counters(after) if name in _EVENTS]
-        for kind, name in named:
-            grown = growth(_counters(old[port], kind), _counters(after, kind), name)
-            if grown.value:
-                found[name] = found.get(name, 0) + grown.value
-    return found
+        for kind in ("hw_counters", "ethtool", "counters"):
+            before, last = _counters(old[port], kind), _counters(after, kind)
+            for name in filter(_EVENTS.__contains__, last):
+                found[name] = found.get(name, 0) + (growth(before, last, name).value or 0)
+    return {name: count for name, count in found.items() if count}
 
 
 _EVENTS = (
@@ -357,10 +361,9 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
 def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: list[str]) -> str:
     """Add the ports of one switch to ``place``; why that cannot be done, empty if it was."""
     before, after = (pair.get(word) or {} for word in ("before", "after"))
-    for word, reading in (("before", before), ("after", after)):
-        if not reading or reading.get("error"):
-            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
-            return f"{switch} was not read {word} the run ({error})"
+    unread = _unread(before, "before") or _unread(after, "after")
+    if unread:
+        return f"{switch} was {unread}"
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
     if not up:
