@@ -277,35 +277,17 @@ class _Search:
         rest: dict[Pair, list[tuple[int, int, float]]] = collections.defaultdict(list)
         for test in self.bad:
             rest[min(test[:2]), max(test[:2])].append(test)
+        # How often each was measured at all; of very many pairs that is not looked for.
+        ways = {way: pair for pair in rest for way in (pair, pair[::-1])} if len(rest) <= 64 else {}
+        measured = collections.Counter(ways[way] for each in self.seen if ways for way in each.sweep if way in ways)
         for pair, tests in sorted(rest.items()):
-            total = max(len(tests), self._pair_total(pair)) if len(rest) <= 64 else len(tests)
+            total = max(len(tests), measured[pair])
             ratios = [ratio for _one, _other, ratio in tests]
             place = Place("pair", pair, total, len(tests), statistics.median(ratios), max(ratios) == 0)
             if len(tests) >= self.enough and 2 * len(tests) >= total:
                 self.found.append(place)
             elif 4 * len(tests) >= total:
                 self.open.append(place)
-
-    def _pair_total(self, pair: Pair) -> int:
-        total = 0
-        for each in self.seen:
-            if isinstance(each.sweep, Tournament):
-                total += _plays(each.sweep, pair)
-            else:
-                total += sum(set(pair) == set(test) for test in each.sweep)
-        return total
-
-
-def _plays(sweep: Tournament, pair: Pair) -> bool:
-    fabric = sweep.fabric
-    rails = {fabric.rail_of(pair[0]), fabric.rail_of(pair[1])}
-    if rails != {sweep.rail, (sweep.rail + sweep.shift) % fabric.rails}:
-        return False
-    one, other = fabric.host_of(pair[0]), fabric.host_of(pair[1])
-    last = sweep.players - 1
-    if last in (one, other):
-        return (one if other == last else other) == sweep.number % last
-    return bool((one + other - 2 * sweep.number) % last == 0)
 
 
 def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]:

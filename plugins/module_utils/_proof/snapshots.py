@@ -281,20 +281,11 @@ def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-_EVENTS = (
-    "np_cnp_sent",
-    "rp_cnp_handled",
-    "np_ecn_marked_roce_packets",
-    "out_of_sequence",
-    "packet_seq_err",
-    "local_ack_timeout_err",
-    "rnr_nak_retry_err",
-    "rx_discards_phy",
-    "tx_discards_phy",
-    "rx_out_of_buffer",
-    "port_xmit_discards",
-    "link_downed",
-)
+_EVENTS = frozenset((
+    "np_cnp_sent", "rp_cnp_handled", "np_ecn_marked_roce_packets", "out_of_sequence", "packet_seq_err",
+    "local_ack_timeout_err", "rnr_nak_retry_err", "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer",
+    "port_xmit_discards", "link_downed",
+))  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------------- switches
 
@@ -309,39 +300,35 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         return {"places": {}, "reason": SIMULATED}
     if not any((pair or {}).get(word) for pair in readings.values() for word in ("before", "after")):
         return {"places": {}, "reason": "the switch's counters were not read before and after the training"}
+    lost: dict[str, list[int | None]] = {"discards": [], "pauses": []}
+    by_port: dict[str, list[int]] = {}
     place: dict[str, Any] = {
-        "sent_packets": 0,
-        "received_packets": 0,
-        "discards": None,
-        "pauses": None,
         "events": {},
-        "ports": [],
         "nodes": nodes,
         "readings": {},
         "why": "",
-        "by_port": {},
+        "by_port": by_port,
         "neighbors": {},
         "same": _same_switch(readings),
     }
-    moved: list[str] = []
-    for switch, pair in readings.items():
-        place["readings"][switch] = {
-            f"{word}_at": moment(((pair or {}).get(word) or {}).get("at")) for word in ("before", "after")
-        }
-        why = _switch(switch, pair or {}, place, moved)
-        if why:
-            place.update(sent_packets=None, received_packets=None, why=why)
-            break
+    try:
+        for switch, pair in readings.items():
+            before, after = ((pair or {}).get(word) or {} for word in ("before", "after"))
+            place["readings"][switch] = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
+            _switch(switch, before, after, place, lost)
+    except _UnreadError as error:
+        place["why"] = str(error)
+    moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
         some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({', '.join(moved)})"
         place["why"] = f"RoCE packets went through {some}, and {nodes} nodes took part"
-        place.update(sent_packets=None, received_packets=None)
-    for key in ("discards", "pauses"):
+    sums = [None if place["why"] else sum(both[side] for both in by_port.values()) for side in (0, 1)]
+    place.update(ports=list(by_port), sent_packets=sums[0], received_packets=sums[1])
+    for key, counts in lost.items():
+        total = sum(filter(None, counts))
         # A port that shows none of them may be the one that dropped.
-        if place.pop(f"{key}_unread", False) and not place[key]:
-            place[key] = None
-    names = ", ".join(readings)
-    return {"places": {f"{len(place['ports'])} ports of {names}": place}, "reason": ""}
+        place[key] = total if total or (counts and None not in counts) else None
+    return {"places": {f"{len(by_port)} ports of {', '.join(readings)}": place}, "reason": ""}
 
 
 def _same_switch(readings: Mapping[str, Any]) -> list[str]:
@@ -358,54 +345,50 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: list[str]) -> str:
-    """Add the ports of one switch to ``place``; why that cannot be done, empty if it was."""
-    before, after = (pair.get(word) or {} for word in ("before", "after"))
+class _UnreadError(Exception):
+    """What ports of a switch moved is not known; the text says why."""
+
+
+def _switch(
+    switch: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    place: dict[str, Any],
+    lost: Mapping[str, list[int | None]],
+) -> None:
+    """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that)
+    to ``lost``. Raises _UnreadError."""
     unread = _unread(before, "before") or _unread(after, "after")
     if unread:
-        return f"{switch} was {unread}"
+        raise _UnreadError(f"{switch} was {unread}")
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
     if not up:
-        return f"no port of {switch} that was looked at is up"
+        raise _UnreadError(f"no port of {switch} that was looked at is up")
     if set(old) != set(new):
-        return f"{switch}: other ports were read before the run than after it"
+        raise _UnreadError(f"{switch}: other ports were read before the run than after it")
     for name in up:
+        port, neighbors = f"{switch} {name}", (new.get(name) or {}).get("neighbors") or ()
         first, last = ((ports.get(name) or {}).get("counters") or {} for ports in (old, new))
-        sent, received = growth(first, last, "tx_roce_packets"), growth(first, last, "rx_roce_packets")
-        if sent.value is None or received.value is None:
-            return f"{switch} {name}: {sent.why or received.why}"
         # From the node's point of view as for a NIC: what the switch received, the node sent.
-        place["sent_packets"] += received.value
-        place["received_packets"] += sent.value
-        place["ports"].append(f"{switch} {name}")
-        place["by_port"][f"{switch} {name}"] = [received.value, sent.value]
-        place["neighbors"][f"{switch} {name}"] = sorted(
-            {str(each["system"]) for each in (new.get(name) or {}).get("neighbors") or () if each.get("system")}
-        )
-        if sent.value or received.value:
-            moved.append(f"{switch} {name}")
-        why = _lost(f"{switch} {name}", first, last, place)
-        if why:
-            return why
+        received, sent = (_known(port, first, last, f"{way}_roce_packets") for way in ("tx", "rx"))
+        place["by_port"][port] = [sent, received]
+        place["neighbors"][port] = sorted({str(each["system"]) for each in neighbors if each.get("system")})
+        for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
+            shown = [counter for counter in counters if counter in last or counter in first]
+            lost[key].extend([] if shown else [None])
+            for counter in shown:
+                grown = _known(port, first, last, counter)
+                lost[key].append(grown)
+                if grown:
+                    place["events"][f"{counter} at {port}"] = grown
         marked = growth(first, last, "ecn_marked")
         if marked.value:
-            place["events"][f"ecn_marked at {switch} {name}"] = marked.value
-    return ""
+            place["events"][f"ecn_marked at {port}"] = marked.value
 
 
-def _lost(port: str, first: Mapping[str, Any], last: Mapping[str, Any], place: dict[str, Any]) -> str:
-    """Discards and pauses of one port; why they are not known, empty if they are or if the switch shows none."""
-    for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
-        shown = [counter for counter in counters if counter in last or counter in first]
-        if not shown:
-            place[f"{key}_unread"] = True
-        for counter in shown:
-            grown = growth(first, last, counter)
-            if grown.value is None:
-                return f"{port}: {grown.why}"
-            place[key] = (place[key] or 0) + grown.value
-            if grown.value:
-                label = f"{counter} at {port}"
-                place["events"][label] = place["events"].get(label, 0) + grown.value
-    return ""
+def _known(port: str, first: Mapping[str, Any], last: Mapping[str, Any], counter: str) -> int:
+    grown = growth(first, last, counter)
+    if grown.value is None:
+        raise _UnreadError(f"{port}: {grown.why}")
+    return grown.value
