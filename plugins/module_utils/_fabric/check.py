@@ -134,15 +134,13 @@ class _Check:
             left -= len(parts)
         faults = self._reach_faults(reached)
         grown = counters.moved(answered)
-        accused: list[Any] = []
-        for program, each in zip(self.options.programs, places):
-            what = "bandwidth" if program in _BANDWIDTH else "speed of answering"
-            known = {fault.place.key for fault in faults}
-            accused += [
-                report.accusation(self.fabric, place, what, failures)
-                for place in each.accused
-                if place.key not in known
-            ]
+        known = {fault.place.key for fault in faults}
+        accused = [
+            report.accusation(self.fabric, place, program in _BANDWIDTH, failures)
+            for program, each in zip(self.options.programs, places)
+            for place in each.accused
+            if place.key not in known
+        ]
         faults += counters.joined(self.fabric, accused, grown)
         # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
         complete = not any(each.open for each in places) and not any(
@@ -176,10 +174,9 @@ class _Check:
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
         slot = schedule.slot_seconds(self.options.seconds, 1, self.options.startup)
-        # One that answers no peer is asked for 0.75 s by each of its peers, one after the other.
-        limit = (
-            max(120.0, 60.0 + 0.8 * len(rounds)) if name == "reach" else len(rounds) * len(self.commands) * slot + 30
-        )
+        limit = len(rounds) * len(self.commands) * slot + 30
+        if name == "reach":  # one that answers no peer is asked for 0.75 s by each of its peers, one after the other
+            limit = max(120.0, 60.0 + 0.8 * len(rounds))
         plan = wire.encode(
             self.fabric,
             rounds,

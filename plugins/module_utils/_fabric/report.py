@@ -31,8 +31,8 @@ def place_text(fabric: Fabric, place: Place) -> str:
     return fabric.name(place.members[0]) + (f", only what it {place.direction}" if place.direction else "")
 
 
-def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failure]) -> Finding:
-    """A measured place, in the form of every other fault."""
+def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence[Failure]) -> Finding:
+    """A measured place, in the form of every other fault. ``bandwidth``: of latency otherwise."""
     nics = set(fabric.nics_of(place.members[0])) if place.kind == "host" else set(place.members)
     said = [
         failure.why
@@ -40,10 +40,9 @@ def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failu
         if place.kind in ("rail", "fabric") or nics & {failure.client, failure.server}
     ]
     share = f"{place.bad} of {place.tests} measurements"
-    found = (
-        f"{share} without a result" if place.dead else f"{share} bad, {100 * place.ratio:.0f} % of the others' {what}"
-    )
-    text = found + (f"; {said[0]}" if said else "")
+    what = "bandwidth" if bandwidth else "speed of answering"
+    bad = "without a result" if place.dead else f"bad, {100 * place.ratio:.0f} % of the others' {what}"
+    text = f"{share} {bad}" + (f"; {said[0]}" if said else "")
     return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
 
 

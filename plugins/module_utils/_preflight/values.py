@@ -21,24 +21,16 @@ _PLACEHOLDER = re.compile(
     r"|<.*>|\.{3,}|x{3,}|\*{3,}|\?{2,}|your[-_ ].*|insert[-_ ].*)$"
 )
 _NO_SECRET = re.compile(r"(?i)^(none|null|dummy)$")
-_TYPES: Mapping[str, str] = {
-    "bool": "true or false",
-    "dict": "a mapping",
-    "float": "a number",
-    "int": "a whole number",
-    "list": "a list",
-    "path": "a path",
-    "str": "text",
-}
 
 
 def expected(option: Mapping[str, Any]) -> str:
     """What an option of an argument specification takes, for a person."""
+    types = table("types")
     if option.get("choices"):
         return f"one of {', '.join(str(choice) or repr('') for choice in option['choices'])}"
     if option.get("elements"):
-        return f"a list, each element {_TYPES.get(option['elements'], option['elements'])}"
-    return _TYPES.get(str(option.get("type")), str(option.get("type")))
+        return f"a list, each element {types.get(option['elements'], option['elements'])}"
+    return str(types.get(str(option.get("type")), option.get("type")))
 
 
 def _network(value: Any) -> str:
