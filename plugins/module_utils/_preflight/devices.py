@@ -18,10 +18,9 @@ def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Findi
     said = (line.strip() for word in words for line in str(reading.get(word) or "").split("\n"))
     # Of ssh itself, when it ends; the cause is elsewhere.
     first = next((line for line in said if line and not line.startswith("Shared connection to")), "")
-    message = first if reading.get("rc") else str(reading.get("msg") or "")
-    message = (message or first or str(reading.get("msg") or "") or "it gave no answer and no message").removeprefix(
-        "Task failed: "
-    )
+    message = str(reading.get("msg") or "")
+    message = (first if reading.get("rc") else "") or message or first or "it gave no answer and no message"
+    message = message.removeprefix("Task failed: ")
     # A library: the controller's own finding names it once for all devices.
     if not re.match(r"Failed to import the required Python library \(\S+?\)", message):
         yield from_sentence(place, thing, message, "look at the message")

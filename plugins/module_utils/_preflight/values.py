@@ -10,12 +10,12 @@ import itertools
 import re
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+from ansible.module_utils.parsing.convert_bool import BOOLEANS, BOOLEANS_TRUE
+
 from .._judge.sentences import Sentences
 from .._site import schedule
 
 _WINDOW = "{start: '22:00', end: '04:00', days: [sat], timezone: Europe/Berlin}"
-# What is written for true and false, as Ansible and esxcli read it.
-TRUE, FALSE = frozenset(("true", "yes", "on", "1", "y", "t")), frozenset(("false", "no", "off", "0", "n", "f"))
 _PLACEHOLDER = re.compile(
     r"(?i)^(change[-_ ]?(me|it|this)\W*|replace[-_ ]?(me|this)?\W*|fix[-_ ]?me|to[-_ ]?do|tbd|tba|placeholder"
     r"|<.*>|\.{3,}|x{3,}|\*{3,}|\?{2,}|your[-_ ].*|insert[-_ ].*)$"
@@ -108,9 +108,9 @@ def _pattern(
 
 
 def truth(value: Any) -> bool | None:
-    """None where it is neither."""
+    """What is written for true and false, as Ansible and esxcli read it; None where it is neither."""
     word = str(value).strip().lower()
-    return word in TRUE if word in TRUE | FALSE else None
+    return word in BOOLEANS_TRUE if word in BOOLEANS else None
 
 
 def _memory(value: Any) -> str:

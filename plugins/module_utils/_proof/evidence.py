@@ -100,6 +100,15 @@ class Evidence:
     problems: Sequence[Mapping[str, str]] = ()
     booted: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
+    @property
+    def per_rank(self) -> list[Mapping[str, Any]]:
+        return list((self.result or {}).get("per_rank") or ())
+
+    @property
+    def machines(self) -> list[Mapping[str, Any]]:
+        """What each rank says of itself for machines to read; empty where it does not."""
+        return [rank.get("machine") or {} for rank in self.per_rank]
+
 
 def short(name: str) -> str:
     """A host's name up to its first dot; an address stays whole."""

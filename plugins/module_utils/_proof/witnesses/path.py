@@ -21,9 +21,7 @@ PATHS: Mapping[str, str] = {
 def judge(evidence: Evidence, doubts: Doubts) -> str:
     path, job = evidence.path, evidence.job
     if not path:
-        backends = {
-            (rank.get("machine") or {}).get("backend") for rank in (evidence.result or {}).get("per_rank") or ()
-        }
+        backends = {machine.get("backend") for machine in evidence.machines}
         other = ", ".join(sorted(str(backend) for backend in backends - {None}))
         log = f"the ranks used {other}, not NCCL" if other and "nccl" not in backends else "no NCCL log was read"
         doubts.missing.append(f"{log}; a run without one is unknown, not good")
@@ -102,8 +100,7 @@ def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubt
 def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidence: Evidence, doubts: Doubts) -> None:
     """The ranks of NCCL's log were where those of the training were. Groups without a communicator of all ranks have
     numbers of this reader's own: then each host has to have as many."""
-    per_rank = list((evidence.result or {}).get("per_rank") or ())
-    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
+    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in evidence.per_rank}
     rank_hosts = path.get("rank_hosts")
     if not isinstance(rank_hosts, Mapping) or not rank_hosts:
         doubts.missing.append("the hosts of NCCL's ranks are not known")
