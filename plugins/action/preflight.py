@@ -318,7 +318,7 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()
-                yield from _file(variable, path, remedy, place, place.is_file())
+                yield from _file(variable, path, remedy, place)
         wanted = _value(hostvars, host, "container_build")
         if str(wanted).lower() in BOOLEANS_FALSE:
             continue
@@ -328,17 +328,16 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
         if context and ("container_build_context", context) not in seen:
             seen.add(("container_build_context", context))
             remedy = "name the folder with everything that the Dockerfile copies"
-            yield from _file("container_build_context", context, remedy, folder, folder.is_dir(), "folder")
+            yield from _file("container_build_context", context, remedy, folder, "folder")
         if dockerfile and folder.is_dir() and ("container_build_dockerfile", dockerfile) not in seen:
             seen.add(("container_build_dockerfile", dockerfile))
             place = folder / dockerfile
             remedy = "name a Dockerfile below container_build_context"
-            yield from _file("container_build_dockerfile", str(place), remedy, place, place.is_file())
+            yield from _file("container_build_dockerfile", str(place), remedy, place)
 
 
-def _file(  # noqa: PLR0917 (as `inventory.file` takes them)
-    variable: str, path: str, remedy: str, place: pathlib.Path, exists: bool, kind: str = "file"
-) -> list[Finding]:
+def _file(variable: str, path: str, remedy: str, place: pathlib.Path, kind: str = "file") -> list[Finding]:
+    exists = place.is_dir() if kind == "folder" else place.is_file()
     return inventory.file(variable, path, remedy, exists=exists, readable=os.access(place, os.R_OK), kind=kind)
 
 
