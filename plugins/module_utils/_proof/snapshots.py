@@ -277,8 +277,10 @@ def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
         for kind in ("hw_counters", "ethtool", "counters"):
             before, last = _counters(old[port], kind), _counters(after, kind)
             for name in filter(_EVENTS.__contains__, last):
-                found[name] = found.get(name, 0) + (growth(before, last, name).value or 0)
-    return {name: count for name, count in found.items() if count}
+                grown = growth(before, last, name).value
+                if grown:
+                    found[name] = found.get(name, 0) + grown
+    return found
 
 
 _EVENTS = frozenset((
