@@ -196,17 +196,17 @@ def _controller() -> controller.Controller:
         ansible=ansible_version,
         python=platform.python_version(),
         executable=sys.executable,
-        libraries={library.import_name: _library(library) for library in controller.LIBRARIES},
-        collections={name: _collection(name) for name in controller.COLLECTIONS},
-        programs=frozenset(name for name in controller.PROGRAMS if shutil.which(name)),
+        libraries={name: _library(name, row["project"]) for name, row in controller.needs("libraries").items()},
+        collections={name: _collection(name) for name in controller.needs("collections")},
+        programs=frozenset(name for name in controller.needs("programs") if shutil.which(name)),
     )
 
 
-def _library(library: controller.Library) -> str | None:
+def _library(name: str, project: str) -> str | None:
     """Release, if it can be imported: a distribution whose modules are broken does not count."""
     try:
-        importlib.import_module(library.import_name)
-        return importlib.metadata.version(library.project.partition("[")[0])
+        importlib.import_module(name)
+        return importlib.metadata.version(project.partition("[")[0])
     except Exception:  # a library may fail in any way while it is imported
         return None
 
@@ -256,17 +256,15 @@ def of_inventory(
                 given[host][name] = plain(_value(hostvars, host, name))
             elif name not in asked:
                 doubtful.setdefault((name, error), []).append(host)
-    wanting = [inventory.Need(name, tuple(hosts), error, what) for (name, error, what), hosts in needs.items()]
-    unclear = [inventory.Need(name, tuple(hosts), error, "") for (name, error), hosts in doubtful.items()]
     findings = [
         *inventory_names.unread(hostvars, groups),
-        *inventory.unset(wanting),
-        *inventory.unread_here(unclear),
-        *inventory.files(_files(hostvars, own, names)),
+        *(inventory.unset(name, hosts, error, what) for (name, error, what), hosts in needs.items()),
+        *(inventory.unclear(name, hosts, error) for (name, error), hosts in doubtful.items()),
+        *_files(hostvars, own, names),
         *stage_options.judge(given),
         *layers.judge(given, groups, stage_options.defaults(), {host: names[host] - set(given[host]) for host in own}),
     ]
-    return findings, {host for need in wanting for host in need.hosts}, given
+    return findings, {host for hosts in needs.values() for host in hosts}, given
 
 
 def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str]]:
@@ -309,7 +307,7 @@ def _left_as_written(hostvars: Any, host: str, value: Any) -> str:
     return f"'{unknown[0]}' is undefined" if unknown else ""
 
 
-def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[inventory.File]:
+def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for host in own:
         for variable, remedy in _FILES.items():
@@ -320,7 +318,7 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
                 place = pathlib.Path(path).expanduser()
-                yield inventory.File(variable, path, place.is_file(), os.access(place, os.R_OK), remedy)
+                yield from _file(variable, path, remedy, place)
         wanted = _value(hostvars, host, "container_build")
         if str(wanted).lower() in BOOLEANS_FALSE:
             continue
@@ -330,16 +328,17 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
         if context and ("container_build_context", context) not in seen:
             seen.add(("container_build_context", context))
             remedy = "name the folder with everything that the Dockerfile copies"
-            yield inventory.File(
-                "container_build_context", context, folder.is_dir(), os.access(folder, os.R_OK), remedy, "folder"
-            )
+            yield from _file("container_build_context", context, remedy, folder, "folder")
         if dockerfile and folder.is_dir() and ("container_build_dockerfile", dockerfile) not in seen:
             seen.add(("container_build_dockerfile", dockerfile))
             place = folder / dockerfile
             remedy = "name a Dockerfile below container_build_context"
-            yield inventory.File(
-                "container_build_dockerfile", str(place), place.is_file(), os.access(place, os.R_OK), remedy
-            )
+            yield from _file("container_build_dockerfile", str(place), remedy, place)
+
+
+def _file(variable: str, path: str, remedy: str, place: pathlib.Path, kind: str = "file") -> list[Finding]:
+    exists = place.is_dir() if kind == "folder" else place.is_file()
+    return inventory.file(variable, path, remedy, exists=exists, readable=os.access(place, os.R_OK), kind=kind)
 
 
 def _write(path: pathlib.Path, content: Mapping[str, Any]) -> str:

@@ -38,7 +38,6 @@ class Options:
     drop: float = judge.DROP
     networks: tuple[str, ...] = ()
     known_xids: tuple[str, ...] = ()
-    word: str = ""
 
     def commands(self) -> list[list[str]]:
         found = []
@@ -55,8 +54,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     unknown = sorted(set(given) - set(kinds))
     if unknown:
         raise RefusedError("is not known", host="fabric", thing="options", value=unknown[0], remedy="correct its name")
-    values = {key: _as(kinds[key], value) for key, value in given.items()}
-    made = Options(**values)
+    made = Options(**{key: _as(kinds[key], value) for key, value in given.items()})
     if made.seconds < 1 or made.seconds != int(made.seconds):
         raise refusal("part_of_second", made.seconds)
     return made
@@ -136,19 +134,19 @@ class _Check:
             left -= len(parts)
         faults = self._reach_faults(reached)
         grown = counters.moved(answered)
-        accused: list[Any] = []
-        for program, each in zip(self.options.programs, places):
-            what = "bandwidth" if program in _BANDWIDTH else "speed of answering"
-            known = {fault.place.key for fault in faults}
-            accused += [
-                report.accusation(self.fabric, place, what, failures)
-                for place in each.accused
-                if place.key not in known
-            ]
+        known = {fault.place.key for fault in faults}
+        accused = [
+            report.accusation(self.fabric, place, program in _BANDWIDTH, failures)
+            for program, each in zip(self.options.programs, places)
+            for place in each.accused
+            if place.key not in known
+        ]
         faults += counters.joined(self.fabric, accused, grown)
         # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
-        complete = not any(each.open for each in places) and all(
-            not math.isnan(value) for each in seen[0] for value in _played(each)
+        complete = not any(each.open for each in places) and not any(
+            math.isnan(value) and self.fabric.has(pair)
+            for each in seen[0]
+            for pair, value in zip(each.sweep, each.values)
         )
         return {
             "part": "done",
@@ -159,7 +157,7 @@ class _Check:
                 notes=(*self.found.notes, *counters.losses(self.fabric, grown)),
                 missing=sorted(missing),
                 form=self.options.form,
-                counters=counters.document(self.fabric, grown),
+                counters={self.fabric.name(nic): counts for nic, counts in sorted(grown.items())},
                 gpus=self.found.gpus,
                 simulated=simulated,
                 complete=complete,
@@ -176,17 +174,16 @@ class _Check:
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
         slot = schedule.slot_seconds(self.options.seconds, 1, self.options.startup)
-        # One that answers no peer is asked for 0.75 s by each of its peers, one after the other.
-        limit = (
-            max(120.0, 60.0 + 0.8 * len(rounds)) if name == "reach" else len(rounds) * len(self.commands) * slot + 30
-        )
+        limit = len(rounds) * len(self.commands) * slot + 30
+        if name == "reach":  # one that answers no peer is asked for 0.75 s by each of its peers, one after the other
+            limit = max(120.0, 60.0 + 0.8 * len(rounds))
         plan = wire.encode(
             self.fabric,
             rounds,
             phase="reach" if name == "reach" else "measure",
             desk=(self.head, self.options.port - 1),
             port=self.options.port,
-            word=self.options.word or hashlib.sha256(",".join(self.fabric.hosts).encode()).hexdigest()[:12],
+            word=hashlib.sha256(",".join(self.fabric.hosts).encode()).hexdigest()[:12],
             limit=limit,
             slot=slot,
             programs=self.commands,
@@ -202,9 +199,3 @@ class _Check:
             "sentence": self.cost.sentence(),
             "gpu_table": self.found.gpus.table,
         }
-
-
-def _played(each: judge.Sample) -> list[float]:
-    if isinstance(each.sweep, schedule.Tournament):
-        return [value for index, value in enumerate(each.values) if each.sweep.plays(index)]
-    return list(each.values)

@@ -25,17 +25,8 @@ DAMAGE = (
     "rx_icrc_encapsulated",
     "rx_crc_errors",
 )
-# Packets that were lost on the way to this NIC; the other end counts what it sent again.
+# Packets that were lost on the way to this NIC; the other end counts what it sent again, under names of its own.
 LOSS = ("out_of_sequence", "out_of_seq_request")
-SENT_AGAIN = (
-    "packet_seq_err",
-    "rcvd_seq_err",
-    "local_ack_timeout_err",
-    "implied_nak_seq_err",
-    "rnr_nak_retry_err",
-    "out_of_buffer",
-)
-NAMES = (*DAMAGE, *LOSS, *SENT_AGAIN)
 MANY = 10  # lost packets, and times the rail's median, from which on a NIC differs
 Moved = Mapping[int, Mapping[str, int]]
 
@@ -46,7 +37,7 @@ def moved(answers: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:
     for answer in answers:
         for nic, pairs in (answer.get("counters") or {}).items():
             for name, (before, after) in pairs.items():
-                if name in NAMES and after > before:
+                if after > before:
                     mine = found.setdefault(int(nic), {})
                     mine[name] = mine.get(name, 0) + after - before
     return found
@@ -56,14 +47,10 @@ def text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} +{count:,}" for name, count in sorted(counts.items()))
 
 
-def faults(fabric: Fabric, grown: Moved) -> list[Finding]:
+def faults(grown: Moved) -> list[Finding]:
     """NICs with damaged bits."""
-    found = []
-    for nic, counts in sorted(grown.items()):
-        damaged = {name: count for name, count in counts.items() if name in DAMAGE}
-        if damaged:
-            found.append(fault("damage", Place("nic", (nic,)), counts=text(damaged)))
-    return found
+    damaged = {nic: {name: counts[name] for name in counts if name in DAMAGE} for nic, counts in sorted(grown.items())}
+    return [fault("damage", Place("nic", (nic,)), counts=text(counts)) for nic, counts in damaged.items() if counts]
 
 
 def losses(fabric: Fabric, grown: Moved) -> list[str]:
@@ -97,9 +84,4 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
             total.update(grown.get(nic, {}))
         more = f"; counters: {text(total)}" if total else ""
         given.append(dataclasses.replace(each, text=each.text + more))
-    return [*given, *(each for each in faults(fabric, grown) if each.place.members[0] not in explained)]
-
-
-def document(fabric: Fabric, grown: Moved) -> dict[str, dict[str, int]]:
-    """For the report: the NIC's name to what grew."""
-    return {fabric.name(nic): dict(counts) for nic, counts in sorted(grown.items())}
+    return [*given, *(each for each in faults(grown) if each.place.members[0] not in explained)]

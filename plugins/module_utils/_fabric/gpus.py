@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding, text_table
 from .._judge.settled import Known, Xids, counted, of_host, outlived
@@ -76,28 +76,40 @@ class _Gpu:
 def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Known] = ()) -> Gpus:
     """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``;
     ``known``: Xids that an operator has looked at."""
-    given = {number: (readings.get(name) or {}).get("gpus") or {} for number, name in enumerate(hosts)}
-    silent = {number: str(each["error"]) for number, each in given.items() if each.get("error")}
-    on_bus = {number for number, each in given.items() for row in each.get("pci") or () if row.get("kind") == "gpu"}
-    given = {
-        number: each for number, each in given.items() if each.get("gpus") or each.get("problems") or number in on_bus
-    }
-    xids = {number: of_host(hosts[number], each, known) for number, each in given.items()}
+    at = {name: number for number, name in enumerate(hosts)}
+    read = {name: (readings.get(name) or {}).get("gpus") or {} for name in hosts}
+    silent = {name: str(each["error"]) for name, each in read.items() if each.get("error")}
+    given = {name: each for name, each in read.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
+    xids = {name: of_host(name, each, known) for name, each in given.items()}
     gpus = [
-        _Gpu(number, hosts[number], each, state, xids[number].get(str(state.get("bus"))) or Xids(hosts[number], ""))
-        for number, each in given.items()
+        _Gpu(at[name], name, each, state, xids[name].get(str(state.get("bus"))) or Xids(name, ""))
+        for name, each in given.items()
         for state in each.get("state") or _unread(each)
     ]
-    faults = [*_of_hosts(hosts, given, gpus)]
-    faults += [gone for number, each in given.items() for gone in _gone(each, xids[number].values(), number)]
+    faults = [*_of_drivers(at, given, gpus)]
+    faults += [gone for name, each in given.items() for gone in _gone(each, xids[name].values(), at[name])]
     for gpu in gpus:
         faults += _of_one(gpu)
     faults += _of_model(gpus)
-    notes = [*_differing(hosts, given, silent), *_weak(hosts, gpus), *_unreadable(hosts, given)]
-    notes += outlived(known, {hosts[number]: each for number, each in given.items()})
+    counts = {name: len(each.get("gpus") or ()) for name, each in read.items() if name not in silent}
+    differ = given and len(set(counts.values())) > 1
+    notes = [f"the hosts do not have the same number of GPUs: {_who_has(counts)}"] if differ else []
+    notes += [*_weak(gpus), *_unreadable(given), *outlived(known, given)]
     # A host that could not be asked is news only where there are GPUs.
-    notes += [f"GPUs of {hosts[number]}: not read ({why})" for number, why in silent.items() if given]
+    notes += [f"GPUs of {name}: not read ({why})" for name, why in silent.items() if given]
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
+
+
+def _on_bus(given: Mapping[str, Any]) -> bool:
+    return any(row.get("kind") == "gpu" for row in given.get("pci") or ())
+
+
+def _who_has(values: Mapping[str, Any]) -> str:
+    """``values``: of hosts, by their names."""
+    hosts: dict[Any, list[str]] = {}
+    for host, value in values.items():
+        hosts.setdefault(value, []).append(host)
+    return ", ".join(f"{value} on {listed(names, _NAMED)}" for value, names in sorted(hosts.items()))
 
 
 def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -108,38 +120,34 @@ def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 # ---- what is wrong --------------------------------------------------------------------------------------------------
 
 
-def _of_hosts(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], gpus: Sequence[_Gpu]) -> Iterable[Finding]:
-    for number, each in given.items():
+def _of_drivers(
+    at: Mapping[str, int], given: Mapping[str, Mapping[str, Any]], gpus: Sequence[_Gpu]
+) -> Iterable[Finding]:
+    """``at``: host to its number."""
+
+    def driver(code: str, *hosts: str, **words: Any) -> Finding:
+        for gpu in gpus:
+            if gpu.name in hosts and "driver" not in gpu.words:
+                gpu.words.append("driver")
+        return fault(code, Place("gpu", tuple(at[host] for host in hosts), part="driver"), **words)
+
+    for host, each in given.items():
         for text in each.get("problems") or ():
             found, _what, remedy = str(text).partition(". What to do: ")
-            _word(gpus, number, "driver")
-            said = found.replace(f"{hosts[number]}: ", "", 1)
-            remedy = remedy.rstrip(".") or "look at gpu_info there"
-            yield fault("gpu_problem", Place("gpu", (number,), part="driver"), said=said, remedy=remedy)
-    versions = {number: str(each["driver"]["loaded"]) for number, each in given.items() if _driver(each)}
+            said, remedy = found.replace(f"{host}: ", "", 1), remedy.rstrip(".") or "look at gpu_info there"
+            yield driver("gpu_problem", host, said=said, remedy=remedy)
+    versions = {host: _driver(each) for host, each in given.items() if _driver(each)}
     most, share = usual(versions.values())
-    odd = tuple(number for number, version in versions.items() if version != most)
-    if not odd:
-        return
+    odd = [host for host, version in versions.items() if version != most]
     if share > 0.5:
-        for number in odd:
-            _word(gpus, number, "driver")
-            yield fault("driver_odd", Place("gpu", (number,), part="driver"), version=versions[number], most=most)
-        return
-    for number in versions:
-        _word(gpus, number, "driver")
-    said = ", ".join(f"{version} on {_names(hosts, who)}" for version, who in sorted(_by_value(versions).items()))
-    yield fault("driver_differs", Place("gpu", tuple(sorted(versions)), part="driver"), said=said)
+        for host in odd:
+            yield driver("driver_odd", host, version=versions[host], most=most)
+    elif odd:
+        yield driver("driver_differs", *sorted(versions, key=lambda host: at[host]), said=_who_has(versions))
 
 
 def _driver(given: Mapping[str, Any]) -> str:
     return str((given.get("driver") or {}).get("loaded") or "")
-
-
-def _word(gpus: Sequence[_Gpu], host: int, word: str) -> None:
-    for gpu in gpus:
-        if gpu.host == host and word not in gpu.words:
-            gpu.words.append(word)
 
 
 def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,48 +224,37 @@ def _awake(gpu: _Gpu) -> bool:
 # ---- notes, which stop no run ----------------------------------------------------------------------------------------
 
 
-def _differing(
-    hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]], silent: Mapping[int, str]
-) -> Iterable[str]:
-    count = {
-        number: len(given.get(number, {}).get("gpus") or ()) for number in range(len(hosts)) if number not in silent
-    }
-    if given and len(set(count.values())) > 1:
-        said = ", ".join(f"{many} on {_names(hosts, who)}" for many, who in sorted(_by_value(count).items()))
-        yield f"the hosts do not have the same number of GPUs: {said}"
-
-
-def _weak(hosts: Sequence[str], gpus: Sequence[_Gpu]) -> Iterable[str]:
+def _weak(gpus: Sequence[_Gpu]) -> Iterable[str]:
     """Settings, and what a program of a user did: right somewhere, or over."""
-    ecc: Callable[[_Gpu], bool] = lambda gpu: gpu.state.get("ecc") is False  # noqa: E731
-    off = [gpu for gpu in gpus if ecc(gpu) and any(not ecc(other) and other.model == gpu.model for other in gpus)]
+    without = [gpu for gpu in gpus if gpu.state.get("ecc") is False]
+    mixed = {gpu.model for gpu in without} & {gpu.model for gpu in gpus if gpu.state.get("ecc") is not False}
+    resting = (
+        "persistence mode is off: the driver unloads between jobs, and each first start takes seconds more "
+        "(systemctl enable --now nvidia-persistenced)"
+    )
+    bare = "ECC is off, and on for others of the same model (nvidia-smi -e 1, then a reset)"
     for found, word, text in (
-        (
-            [gpu for gpu in gpus if gpu.state.get("persistence") is False],
-            "persistence off",
-            "persistence mode is off: the driver unloads between jobs, and each first start takes seconds more "
-            "(systemctl enable --now nvidia-persistenced)",
-        ),
-        (off, "ecc off", "ECC is off, and on for others of the same model (nvidia-smi -e 1, then a reset)"),
+        ([gpu for gpu in gpus if gpu.state.get("persistence") is False], "persistence off", resting),
+        ([gpu for gpu in without if gpu.model in mixed], "ecc off", bare),
     ):
         for gpu in found:
             gpu.words.append(word)
         if found:
-            yield f"GPUs of {_names(hosts, sorted({gpu.host for gpu in found}))}: {text}"
+            yield f"GPUs of {listed(dict.fromkeys(gpu.name for gpu in found), _NAMED)}: {text}"
     for gpu in gpus:
         if gpu.xids.others:
             gpu.words.append(f"Xid {counted(gpu.xids.others)}")
         yield from gpu.xids.notes(f"{gpu.name} {gpu.place.part}")
 
 
-def _unreadable(hosts: Sequence[str], given: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
-    reasons: dict[str, list[int]] = {}
-    for number, each in given.items():
+def _unreadable(given: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    reasons: dict[str, list[str]] = {}
+    for host, each in given.items():
         for entry in each.get("unreadable") or ():
             text = f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}"
-            reasons.setdefault(text, []).append(number)
-    for text, who in reasons.items():
-        yield f"GPUs of {_names(hosts, who)}: {text}"
+            reasons.setdefault(text, []).append(host)
+    for text, hosts in reasons.items():
+        yield f"GPUs of {listed(hosts, _NAMED)}: {text}"
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -337,14 +334,3 @@ def _spans(numbers: Sequence[str]) -> str:
     if len(numbers) > 2 and list(numbers) == [str(first + turn) for turn in range(len(numbers))]:
         return f"{numbers[0]}-{numbers[-1]}"
     return ",".join(numbers)
-
-
-def _names(hosts: Sequence[str], numbers: Iterable[int]) -> str:
-    return listed((hosts[number] for number in numbers), _NAMED)
-
-
-def _by_value(values: Mapping[int, Any]) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
-    for number, value in values.items():
-        found.setdefault(value, []).append(number)
-    return found

@@ -98,10 +98,7 @@ def judge(fabric: Fabric, seen: Sequence[Sample], drop: float = DROP, enough: in
         if not each.values or min(each.values) >= limit:
             continue
         bad += [(*each.sweep[index], value / median) for index, value in enumerate(each.values) if value < limit]
-    medians = {key: group.median for key, group in groups.items()}
-    return _Search(fabric, seen, bad, groups, enough).places(
-        medians, sum(group.tests for group in groups.values()), drop
-    )
+    return _Search(fabric, seen, bad, groups, enough).places(drop)
 
 
 def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _Group]:
@@ -151,11 +148,13 @@ class _Search:
         self.found: list[Place] = []
         self.open: list[Place] = []
 
-    def places(self, medians: Mapping[Pair, float], tests: int, drop: float) -> Places:
+    def places(self, drop: float) -> Places:
         self._rails(drop)
         while self._next_place():
             pass
         self._pairs()
+        medians = {key: group.median for key, group in self.groups.items()}
+        tests = sum(group.tests for group in self.groups.values())
         return Places(tuple(self.found), tuple(self.open), medians, tests, len(self.all_bad))
 
     # ----------------------------------------------------------------------------------------------- whole rails
@@ -182,10 +181,9 @@ class _Search:
             ratio = 0.0 if dead else group.median / best
             played = self._played(rail)
             count = failures[rail] if dead else played
-            if len(self.fabric.hosts) == 2:
-                self._accept(Place("pair", (rail, self.fabric.rails + rail), played, count, ratio, dead), {rail})
-            else:
-                self._accept(Place("rail", (rail,), played, count, ratio, dead), {rail})
+            two = len(self.fabric.hosts) == 2
+            kind, members = ("pair", (rail, self.fabric.rails + rail)) if two else ("rail", (rail,))
+            self._accept(Place(kind, members, played, count, ratio, dead), {rail})
 
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
@@ -213,13 +211,17 @@ class _Search:
         hot = {nic for nic, count in counts.items() if count >= 2 and count >= SHARE * self._total(nic)}
         if not hot:
             return False
-        worst = max(hot, key=lambda nic: (counts[nic] / self._total(nic), counts[nic], -nic))
+
+        def badness(nic: int) -> tuple[float, int, int]:
+            return counts[nic] / self._total(nic), counts[nic], -nic
+
+        worst = max(hot, key=badness)
         if self._is_one_pair(worst):
             # Only ever with one other: who of the two it is, no measurement says.
             hot = {nic for nic in hot if not self._is_one_pair(nic)}
             if not hot:
                 return False
-            worst = max(hot, key=lambda nic: (counts[nic] / self._total(nic), counts[nic], -nic))
+            worst = max(hot, key=badness)
         members: tuple[int, ...] = (worst,)
         kind, switch = "nic", ""
         mine = self.fabric.nics_of(self.fabric.host_of(worst))
@@ -263,18 +265,10 @@ class _Search:
         mine = [test for test in self.bad if test[0] in nics or test[1] in nics]
         sent, received = (sum(test[end] in nics for test in mine) for end in (0, 1))
         tests = sum(map(self._total, nics))
-        ratios = [test[2] for test in mine]
+        ratios = [test[2] for test in mine]  # of one measurement at least: a place is described because it is bad
         direction = "" if (sent and received) or len(mine) < 2 else "sends" if sent else "receives"
-        return Place(
-            kind,
-            members,
-            tests,
-            len(mine),
-            statistics.median(ratios) if ratios else 0.0,
-            bool(ratios) and max(ratios) == 0,
-            direction,
-            switch,
-        )
+        median, dead = statistics.median(ratios), max(ratios) == 0
+        return Place(kind, members, tests, len(mine), median, dead, direction, switch)
 
     # ------------------------------------------------------------------------------------------------------- pairs
 
@@ -283,35 +277,17 @@ class _Search:
         rest: dict[Pair, list[tuple[int, int, float]]] = collections.defaultdict(list)
         for test in self.bad:
             rest[min(test[:2]), max(test[:2])].append(test)
+        # How often each was measured at all; of very many pairs that is not looked for.
+        ways = {way: pair for pair in rest for way in (pair, pair[::-1])} if len(rest) <= 64 else {}
+        measured = collections.Counter(ways[way] for each in self.seen if ways for way in each.sweep if way in ways)
         for pair, tests in sorted(rest.items()):
-            total = max(len(tests), self._pair_total(pair)) if len(rest) <= 64 else len(tests)
+            total = max(len(tests), measured[pair])
             ratios = [ratio for _one, _other, ratio in tests]
             place = Place("pair", pair, total, len(tests), statistics.median(ratios), max(ratios) == 0)
             if len(tests) >= self.enough and 2 * len(tests) >= total:
                 self.found.append(place)
             elif 4 * len(tests) >= total:
                 self.open.append(place)
-
-    def _pair_total(self, pair: Pair) -> int:
-        total = 0
-        for each in self.seen:
-            if isinstance(each.sweep, Tournament):
-                total += _plays(each.sweep, pair)
-            else:
-                total += sum(set(pair) == set(test) for test in each.sweep)
-        return total
-
-
-def _plays(sweep: Tournament, pair: Pair) -> bool:
-    fabric = sweep.fabric
-    rails = {fabric.rail_of(pair[0]), fabric.rail_of(pair[1])}
-    if rails != {sweep.rail, (sweep.rail + sweep.shift) % fabric.rails}:
-        return False
-    one, other = fabric.host_of(pair[0]), fabric.host_of(pair[1])
-    last = sweep.players - 1
-    if last in (one, other):
-        return (one if other == last else other) == sweep.number % last
-    return bool((one + other - 2 * sweep.number) % last == 0)
 
 
 def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]:

@@ -10,7 +10,6 @@ import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.sentences import refusal
-from .._layer import RefusedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +51,10 @@ class Fabric:
         first = host * self.rails
         return [nic for nic in range(first, first + self.rails) if nic not in self.absent]
 
+    def has(self, pair: tuple[int, int]) -> bool:
+        """Both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
+        return max(pair) < len(self.hosts) * self.rails and self.absent.isdisjoint(pair)
+
     def port(self, nic: int) -> Port:
         return self.ports.get(nic, _NOTHING)
 
@@ -74,27 +77,14 @@ class Fabric:
 _NOTHING = Port()
 
 
-def from_hosts(hosts: Sequence[Mapping[str, Any]]) -> Fabric:
-    """``hosts``: ``name`` and ``rails``, a list of the fields of `Port`, null for a rail that the host lacks."""
-    names = tuple(str(host["name"]) for host in hosts)
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise RefusedError("is listed twice", host=twice[0], thing="fabric_hosts", remedy="list each host once")
-    rails = max((len(host["rails"]) for host in hosts), default=0)
-    if len(names) < 2 or rails == 0:
-        raise refusal("no_pair", no_plan=True, host=names[0] if names else "(no host)", hosts=len(names), rails=rails)
-    ports: dict[int, Port] = {}
-    absent = set()
-    known = {field.name for field in dataclasses.fields(Port)}
-    for number, host in enumerate(hosts):
-        for rail in range(rails):
-            nic = number * rails + rail
-            entry = host["rails"][rail] if rail < len(host["rails"]) else None
-            if not entry:
-                absent.add(nic)
-                continue
-            ports[nic] = Port(**{key: value for key, value in entry.items() if key in known and value is not None})
-    return Fabric(names, rails, ports, frozenset(absent))
+def from_rows(rows: Mapping[str, Sequence[Port | None]]) -> Fabric:
+    """``rows``: host to the ports of its rails, None for a rail that it lacks."""
+    rails = max(map(len, rows.values()), default=0)
+    if len(rows) < 2 or rails == 0:
+        raise refusal("no_pair", no_plan=True, host=next(iter(rows), "(no host)"), hosts=len(rows), rails=rails)
+    slots = [row[rail] if rail < len(row) else None for row in rows.values() for rail in range(rails)]
+    ports = {nic: port for nic, port in enumerate(slots) if port}
+    return Fabric(tuple(rows), rails, ports, frozenset(range(len(slots))).difference(ports))
 
 
 def usual(values: Iterable[Any]) -> tuple[Any, float]:

@@ -8,7 +8,7 @@ from it.
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Collection, Mapping, Optional, Sequence
+from typing import Any, Callable, Collection, Mapping, Optional, Sequence, Tuple
 
 from .._judge.finding import Finding
 from .._judge.sentences import Sentences
@@ -18,6 +18,18 @@ from .wire import Replies
 
 _SENTENCES = Sentences(__file__, "faults.yml")
 fault = _SENTENCES.finding
+Directed = Tuple[int, int]
+Probe = Mapping[str, Any]
+Property = Callable[[Directed, Probe], Optional[bool]]
+# Error of a probe -> the fault that it means.
+_MEANS = {
+    "ENETUNREACH": "route",
+    "EACCES": "route",
+    "EHOSTUNREACH": "neighbour",
+    "EPERM": "firewall",
+    "EADDRNOTAVAIL": "address",
+    "ECONNREFUSED": "duplicate",
+}
 
 
 def remedy(code: str) -> str:
@@ -25,15 +37,18 @@ def remedy(code: str) -> str:
 
 
 def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Finding]:
+    said = _Said(fabric, got, tos, netdevs)
     found = [
         fault("agent", Place("host", (number,))) for number, name in enumerate(fabric.hosts) if name in got.missing
     ]
-    found += _looks(fabric, got, mtu)
+    found += said.of_interfaces(mtu)
     known = {nic for each in found for nic in _nics(fabric, each.place)}
-    probes = _probes(got)
-    for thing, given in _properties(fabric, got, probes, tos, netdevs).items():
+    properties: dict[str, Property] = {
+        "answers": said.answers, "arp": said.arp, "mtu": said.mtu, "dscp": said.dscp, "route": said.route,
+    }  # fmt: skip
+    for thing, right in properties.items():
         # What is wrong with a NIC already shows in everything that it takes part in.
-        places = judge(fabric, _seen(fabric, probes, given, known), enough=1)
+        places = judge(fabric, said.samples(right, known), enough=1)
         for place in (*places.accused, *places.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
@@ -42,7 +57,7 @@ def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str]
                 continue
             if thing == "answers":
                 known |= nics
-            found.append(_described(fabric, thing, place, got=got, probes=probes, tos=tos))
+            found.append(said.silence(place) if thing == "answers" else said.described(thing, place))
     return found
 
 
@@ -52,192 +67,152 @@ def _nics(fabric: Fabric, place: Place) -> list[int]:
     return list(place.members) if place.kind in ("nic", "switch") else []
 
 
-def _looks(fabric: Fabric, got: Replies, mtu: int) -> list[Finding]:
-    """What an interface says about itself."""
-    found = []
-    looks = _all_looks(got)
-    vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
-    for nic, look in looks.items():
-        vlans[fabric.rail_of(nic)][int(look.get("vlan") or 0)] += 1
-    for nic, look in sorted(looks.items()):
-        usual = vlans[fabric.rail_of(nic)].most_common(1)[0][0]
-        own = int(look.get("vlan") or 0)
-        if look.get("bind"):
-            thing, said = "address", f"no interface has {fabric.port(nic).address} ({look['bind']})"
-        elif look.get("operstate") in ("down", "lowerlayerdown"):
-            thing, said = "link", f"the interface is {look['operstate']}"
-        elif own != usual:
-            thing, said = "vlan", f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}"
-        elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
-            thing, said = "mtu", f"MTU {look['mtu']}, wanted {mtu}"
-        else:
-            continue
-        found.append(fault(thing, Place("nic", (nic,)), said=said))
-    return found
+class _Said:
+    """What all hosts said. ``looks``: NIC to what the kernel says of its interface; ``sources``: of a way the source
+    address that the routing table takes, the MAC of the peer, and whether a person has set that; ``probes``: of one
+    host to another. One that was heard there did arrive: it is the way back that is broken."""
 
+    def __init__(self, fabric: Fabric, got: Replies, tos: int, netdevs: Mapping[int, str]) -> None:
+        self.fabric, self.tos, self.netdevs = fabric, tos, netdevs
+        answers = list(got.by_host.values())
+        self.looks = {int(nic): look for answer in answers for nic, look in answer.get("look", {}).items()}
+        self.sources = {
+            tuple(map(int, way.split())): tuple(map(str, given))
+            for answer in answers
+            for way, given in answer.get("sources", {}).items()
+            if given
+        }
+        heard = {
+            (int(source), int(nic))
+            for answer in answers
+            for nic, all_of in answer.get("heard", {}).items()
+            for source in all_of
+        }
+        probes = {
+            (int(entry["from"]), int(entry["to"])): entry for answer in answers for entry in answer.get("probes", ())
+        }
+        # Sorted once: every property goes through all of them in this order.
+        self.probes: dict[Directed, Probe] = {
+            way: dict(entry, heard=way in heard) for way, entry in sorted(probes.items(), key=lambda item: item[0])
+        }
 
-Directed = tuple[int, int]
-Value = Callable[[Directed, Mapping[str, Any]], Optional[bool]]
+    def of_interfaces(self, mtu: int) -> list[Finding]:
+        """What an interface says about itself."""
+        found = []
+        vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+        for nic, look in self.looks.items():
+            vlans[self.fabric.rail_of(nic)][int(look.get("vlan") or 0)] += 1
+        for nic, look in sorted(self.looks.items()):
+            usual = vlans[self.fabric.rail_of(nic)].most_common(1)[0][0]
+            own = int(look.get("vlan") or 0)
+            if look.get("bind"):
+                thing, said = "address", f"no interface has {self.fabric.port(nic).address} ({look['bind']})"
+            elif look.get("operstate") in ("down", "lowerlayerdown"):
+                thing, said = "link", f"the interface is {look['operstate']}"
+            elif own != usual:
+                thing, said = "vlan", f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}"
+            elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
+                thing, said = "mtu", f"MTU {look['mtu']}, wanted {mtu}"
+            else:
+                continue
+            found.append(fault(thing, Place("nic", (nic,)), said=said))
+        return found
 
+    # Whether a probe is right in one of these properties; None: it does not tell.
 
-def _probes(got: Replies) -> dict[Directed, Mapping[str, Any]]:
-    """Every probe of one host to another. One that was heard there did arrive: it is the way back that is broken."""
-    found: dict[Directed, Mapping[str, Any]] = {}
-    heard = {
-        (int(source), int(nic))
-        for answer in got.by_host.values()
-        for nic, all_of in answer.get("heard", {}).items()
-        for source in all_of
-    }
-    for answer in got.by_host.values():
-        for entry in answer.get("probes", ()):
-            way = int(entry["from"]), int(entry["to"])
-            found[way] = dict(entry, heard=way in heard)
-    return dict(sorted(found.items()))  # once: every property goes through all of them in this order
-
-
-def _properties(
-    fabric: Fabric,
-    got: Replies,
-    probes: Mapping[Directed, Mapping[str, Any]],
-    tos: int,
-    netdevs: Mapping[int, str],
-) -> dict[str, Value]:
-    macs = {nic: look.get("address", "") for nic, look in _all_looks(got).items()}
-    sources = {
-        (int(way.split()[0]), int(way.split()[1])): given
-        for answer in got.by_host.values()
-        for way, given in answer.get("sources", {}).items()
-    }
-
-    def answers(way: Directed, entry: Mapping[str, Any]) -> bool | None:
+    def answers(self, way: Directed, entry: Probe) -> bool | None:
         # Heard there, but the other way round not even heard: the way back is what is broken.
-        return "small" in entry or bool(entry["heard"] and not probes.get((way[1], way[0]), {}).get("heard", True))
+        back = self.probes.get((way[1], way[0]), {})
+        return "small" in entry or bool(entry["heard"] and not back.get("heard", True))
 
-    def mtu(_way: Directed, entry: Mapping[str, Any]) -> bool | None:
+    def mtu(self, _way: Directed, entry: Probe) -> bool | None:
         return "full" in entry if "small" in entry else None
 
-    def dscp(_way: Directed, entry: Mapping[str, Any]) -> bool | None:
-        return entry["small"].get("tos", -1) >> 2 == tos >> 2 if "small" in entry else None
+    def dscp(self, _way: Directed, entry: Probe) -> bool | None:
+        return entry["small"].get("tos", -1) >> 2 == self.tos >> 2 if "small" in entry else None
 
-    def arp(way: Directed, entry: Mapping[str, Any]) -> bool | None:
+    def arp(self, way: Directed, entry: Probe) -> bool | None:
         if "small" not in entry:
             return None
-        mac, real = (sources.get(way) or ["", ""])[1], macs.get(way[1], "")
-        arrived = entry["small"].get("in", "")
-        return (not mac or not real or mac == real) and (not netdevs.get(way[1]) or arrived == netdevs[way[1]])
+        mac, real = self._told(way)[1], self.looks.get(way[1], {}).get("address", "")
+        wanted, arrived = self.netdevs.get(way[1]), entry["small"].get("in", "")
+        return (not mac or not real or mac == real) and (not wanted or arrived == wanted)
 
-    def route(way: Directed, entry: Mapping[str, Any]) -> bool | None:
-        given = sources.get(way)
-        if given is None or not given[0] or "small" not in entry:
-            return None
-        return bool(given[0] == fabric.port(way[0]).address)
+    def route(self, way: Directed, entry: Probe) -> bool | None:
+        source = self._told(way)[0]
+        return source == self.fabric.port(way[0]).address if source and "small" in entry else None
 
-    return {"answers": answers, "arp": arp, "mtu": mtu, "dscp": dscp, "route": route}
+    def samples(self, right: Property, without: Collection[int]) -> list[Sample]:
+        """What the probes say of one property, but for those of some NICs."""
+        rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
+        count = self.fabric.rails
+        for way, entry in self.probes.items():
+            if without and (way[0] in without or way[1] in without):
+                continue
+            said = right(way, entry)
+            if said is not None:
+                ways, values = rails.setdefault((way[0] % count, way[1] % count), ([], []))
+                ways.append(way)
+                values.append(1.0 if said else 0.0)
+        return [Sample(tuple(ways), values) for ways, values in rails.values()]
 
-
-def _seen(
-    fabric: Fabric, probes: Mapping[Directed, Mapping[str, Any]], value: Value, without: Collection[int]
-) -> list[Sample]:
-    """What the probes say of one thing, but for those of some NICs."""
-    rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
-    count = fabric.rails
-    for way, entry in probes.items():
-        if without and (way[0] in without or way[1] in without):
-            continue
-        said = value(way, entry)
-        if said is not None:
-            key = way[0] % count, way[1] % count
-            if key not in rails:
-                rails[key] = [], []
-            rails[key][0].append(way)
-            rails[key][1].append(1.0 if said else 0.0)
-    return [Sample(tuple(ways), values) for ways, values in rails.values()]
-
-
-def _described(
-    fabric: Fabric,
-    thing: str,
-    place: Place,
-    *,
-    got: Replies,
-    probes: Mapping[Directed, Mapping[str, Any]],
-    tos: int,
-) -> Finding:
-    concerned = _concerned(fabric, place, probes)
-    if thing != "answers":
-        example = next((entry for entry in concerned if "small" in entry), {})
+    def described(self, thing: str, place: Place) -> Finding:
+        example = next((entry for entry in self._concerned(place) if "small" in entry), {})
         given = {
             "mtu": "small packets arrive, those that fill the MTU do not",
-            "dscp": f"DSCP {example.get('small', {}).get('tos', 0) >> 2} arrives where {tos >> 2} was sent",
+            "dscp": f"DSCP {example.get('small', {}).get('tos', 0) >> 2} arrives where {self.tos >> 2} was sent",
             "arp": "its packets arrive at another interface, or another MAC answers for its address",
             "route": "the routing table sends these packets over another interface",
         }[thing]
         return fault(thing, place, said=given)
-    silent = [entry for entry in concerned if "small" not in entry]
-    ways = [way for way in probes if way[0] in _nics(fabric, place)]
-    away = [way for way in ways if _told(got, way)[0] != fabric.port(way[0]).address]
-    if away and 2 * len(away) >= len(ways):
-        return fault("route", place, said="the routing table sends its packets over another interface")
-    wrong = _wrong_mac(fabric, place, silent, got)
-    if wrong is not None:
-        return wrong
-    if all(entry["heard"] for entry in silent):
-        return fault("arp", place, said="packets arrive, and the answers come back over another interface")
-    errors = collections.Counter(entry.get("error", "TIMEOUT") for entry in silent)
-    # An error says more than silence: the one end knows why, the other only waits.
-    error = max(errors, key=lambda code: (code != "TIMEOUT", errors[code])) if errors else "TIMEOUT"
-    resolved = [entry for entry in silent if _told(got, (int(entry["from"]), int(entry["to"])))[1]]
-    what = {
-        "ENETUNREACH": "route",
-        "EACCES": "route",
-        "EHOSTUNREACH": "neighbour",
-        "EPERM": "firewall",
-        "EADDRNOTAVAIL": "address",
-        "ECONNREFUSED": "duplicate",
-    }.get(error, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
-    return fault(what, place, said=f"{len(silent)} probe(s) without an answer ({error})")
 
+    def silence(self, place: Place) -> Finding:
+        """Why probes had no answer."""
+        silent = [entry for entry in self._concerned(place) if "small" not in entry]
+        own = _nics(self.fabric, place)
+        ways = [way for way in self.probes if way[0] in own]
+        away = [way for way in ways if self._told(way)[0] != self.fabric.port(way[0]).address]
+        if away and 2 * len(away) >= len(ways):
+            return fault("route", place, said="the routing table sends its packets over another interface")
+        wrong = self._wrong_mac(place, silent)
+        if wrong is not None:
+            return wrong
+        if all(entry["heard"] for entry in silent):
+            return fault("arp", place, said="packets arrive, and the answers come back over another interface")
+        errors = collections.Counter(entry.get("error", "TIMEOUT") for entry in silent)
+        # An error says more than silence: the one end knows why, the other only waits.
+        error = max(errors, key=lambda code: (code != "TIMEOUT", errors[code])) if errors else "TIMEOUT"
+        resolved = [entry for entry in silent if self._told((int(entry["from"]), int(entry["to"])))[1]]
+        what = _MEANS.get(error, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
+        return fault(what, place, said=f"{len(silent)} probe(s) without an answer ({error})")
 
-def _wrong_mac(fabric: Fabric, place: Place, silent: Sequence[Mapping[str, Any]], got: Replies) -> Finding | None:
-    """Another MAC than the interface's own answers for an address."""
-    owners = {look.get("address", ""): nic for nic, look in _all_looks(got).items()}
-    real = {nic: mac for mac, nic in owners.items()}
-    for entry in silent:
-        target = int(entry["to"])
-        _source, mac, static = _told(got, (int(entry["from"]), target))
-        if not mac or not real.get(target) or mac == real[target]:
-            continue
-        owner = owners.get(mac)
-        if owner is None:
-            whose, thing = "of no host that takes part", "neighbour" if static else "duplicate"
-        elif fabric.host_of(owner) == fabric.host_of(target):
-            whose, thing = "of the host's other interface", "arp"
-        else:
-            whose, thing = f"of {fabric.name(owner)}", "duplicate"
-        return fault(thing, place, said=f"{fabric.port(target).address} has the MAC {mac}, {whose}")
-    return None
+    def _wrong_mac(self, place: Place, silent: Sequence[Probe]) -> Finding | None:
+        """Another MAC than the interface's own answers for an address."""
+        fabric = self.fabric
+        owners = {look.get("address", ""): nic for nic, look in self.looks.items()}
+        for entry in silent:
+            target = int(entry["to"])
+            _source, mac, static = self._told((int(entry["from"]), target))
+            real = self.looks.get(target, {}).get("address", "")
+            if not mac or not real or mac == real:
+                continue
+            owner = owners.get(mac)
+            if owner is None:
+                whose, thing = "of no host that takes part", "neighbour" if static else "duplicate"
+            elif fabric.host_of(owner) == fabric.host_of(target):
+                whose, thing = "of the host's other interface", "arp"
+            else:
+                whose, thing = f"of {fabric.name(owner)}", "duplicate"
+            return fault(thing, place, said=f"{fabric.port(target).address} has the MAC {mac}, {whose}")
+        return None
 
+    def _told(self, way: Directed) -> Sequence[str]:
+        return self.sources.get(way, ("", "", ""))
 
-def _all_looks(got: Replies) -> dict[int, Mapping[str, Any]]:
-    return {int(nic): look for answer in got.by_host.values() for nic, look in answer.get("look", {}).items()}
-
-
-def _told(got: Replies, way: Directed) -> tuple[str, str, str]:
-    """Source address that the routing table takes, the MAC of the peer, and whether a person has set that."""
-    for answer in got.by_host.values():
-        given = answer.get("sources", {}).get(f"{way[0]} {way[1]}")
-        if given:
-            return str(given[0]), str(given[1]), str(given[2])
-    return "", "", ""
-
-
-def _concerned(
-    fabric: Fabric, place: Place, probes: Mapping[Directed, Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
-    if place.kind == "pair":
-        return [entry for way, entry in probes.items() if set(way) == set(place.members)]
-    if place.kind == "rail":
-        return [entry for way, entry in probes.items() if fabric.rail_of(way[0]) == place.members[0]]
-    nics = set(_nics(fabric, place))
-    return [entry for way, entry in probes.items() if not nics or nics.intersection(way)]
+    def _concerned(self, place: Place) -> Sequence[Probe]:
+        if place.kind == "pair":
+            return [entry for way, entry in self.probes.items() if set(way) == set(place.members)]
+        if place.kind == "rail":
+            return [entry for way, entry in self.probes.items() if self.fabric.rail_of(way[0]) == place.members[0]]
+        nics = set(_nics(self.fabric, place))
+        return [entry for way, entry in self.probes.items() if not nics or nics.intersection(way)]

@@ -13,9 +13,11 @@ from typing import Any, Iterator, Mapping, Sequence
 from .._judge.finding import Finding
 from .._judge.sentences import refusal
 from .._judge.settled import Known
+from .._layer import RefusedError
+from .._results.readers.reading import number
 from .gpus import Gpus, judge
 from .judge import Place
-from .model import Fabric, from_hosts, usual
+from .model import Fabric, Port, from_rows, usual
 from .reach import fault
 
 
@@ -45,6 +47,8 @@ def fabric_from(
     chosen: dict[str, list[Mapping[str, Any] | None]] = {}
     for host in hosts:
         name = str(host["name"])
+        if name in chosen:
+            raise RefusedError("is listed twice", host=name, thing="fabric_hosts", remedy="list each host once")
         ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
         ports.sort(key=lambda port: (len(str(port["name"])), str(port["name"])))  # mlx5_10 comes after mlx5_9
         chosen[name] = _in_rails(name, ports, nets)
@@ -56,14 +60,11 @@ def fabric_from(
         remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
         raise refusal("no_roce_port", list(networks), no_plan=True, host=first, where=where, remedy=remedy)
     plugged = _plugged(switches or {}, chosen)
-    fabric = from_hosts(
-        [
-            {
-                "name": name,
-                "rails": [port and _port(port, plugged.get((name, str(port["netdev"])), ("", ""))) for port in row],
-            }
+    fabric = from_rows(
+        {
+            name: [_port(port, *plugged.get((name, str(port["netdev"])), ())) if port else None for port in row]
             for name, row in chosen.items()
-        ]
+        }
     )
     flat = {
         number * fabric.rails + rail: port
@@ -127,23 +128,17 @@ def _in_rails(name: str, ports: Sequence[Mapping[str, Any]], nets: Sequence[Any]
     return row
 
 
-def _rate(port: Mapping[str, Any]) -> float:
-    try:
-        return float(str(port.get("rate") or "0").split()[0])
-    except ValueError:
-        return 0.0
-
-
-def _port(port: Mapping[str, Any], plugged: tuple[str, str]) -> dict[str, Any]:
-    return {
-        "device": port["name"],
-        "address": port["roce_gid_ipv4"],
-        "gid_index": port.get("roce_gid_index"),
-        "mtu": port.get("netdev_mtu") or 0,
-        "rate": _rate(port),
-        "switch": plugged[0],
-        "switch_port": plugged[1],
-    }
+def _port(port: Mapping[str, Any], switch: str = "", switch_port: str = "") -> Port:
+    gid_index = port.get("roce_gid_index")
+    return Port(
+        device=port["name"],
+        address=port["roce_gid_ipv4"],
+        gid_index=-1 if gid_index is None else gid_index,
+        mtu=port.get("netdev_mtu") or 0,
+        rate=number(str(port.get("rate") or "0").split()[0]) or 0.0,
+        switch=switch,
+        switch_port=switch_port,
+    )
 
 
 def _plugged(

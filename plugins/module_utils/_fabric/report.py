@@ -15,7 +15,6 @@ from .reach import remedy
 from .wire import Failure
 
 SCHEMA = 1
-_NO_GPUS = Gpus()
 MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
 
 
@@ -32,8 +31,8 @@ def place_text(fabric: Fabric, place: Place) -> str:
     return fabric.name(place.members[0]) + (f", only what it {place.direction}" if place.direction else "")
 
 
-def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failure]) -> Finding:
-    """A measured place, in the form of every other fault."""
+def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence[Failure]) -> Finding:
+    """A measured place, in the form of every other fault. ``bandwidth``: of latency otherwise."""
     nics = set(fabric.nics_of(place.members[0])) if place.kind == "host" else set(place.members)
     said = [
         failure.why
@@ -41,10 +40,9 @@ def accusation(fabric: Fabric, place: Place, what: str, failures: Sequence[Failu
         if place.kind in ("rail", "fabric") or nics & {failure.client, failure.server}
     ]
     share = f"{place.bad} of {place.tests} measurements"
-    found = (
-        f"{share} without a result" if place.dead else f"{share} bad, {100 * place.ratio:.0f} % of the others' {what}"
-    )
-    text = found + (f"; {said[0]}" if said else "")
+    what = "bandwidth" if bandwidth else "speed of answering"
+    bad = "without a result" if place.dead else f"bad, {100 * place.ratio:.0f} % of the others' {what}"
+    text = f"{share} {bad}" + (f"; {said[0]}" if said else "")
     return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
 
 
@@ -53,13 +51,13 @@ def document(
     faults: Sequence[Finding],
     places: Mapping[str, Places],
     *,
-    notes: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    form: str = "",
-    counters: Mapping[str, Mapping[str, int]] | None = None,
-    gpus: Gpus = _NO_GPUS,
-    simulated: bool = False,
-    complete: bool = True,
+    notes: Sequence[str],
+    missing: Sequence[str],
+    form: str,
+    counters: Mapping[str, Mapping[str, int]],
+    gpus: Gpus,
+    simulated: bool,
+    complete: bool,
 ) -> dict[str, Any]:
     """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
     return {
@@ -94,7 +92,7 @@ def document(
             }
             for name, each in places.items()
         },
-        "counters": {name: dict(counts) for name, counts in (counters or {}).items()},
+        "counters": dict(counters),
         "gpus": [dict(row) for row in gpus.rows],
         "gpu_table": gpus.table,
         "notes": list(notes),

@@ -43,17 +43,11 @@ class Tournament(Sequence[Pair]):
     def __len__(self) -> int:
         return self.players // 2
 
-    def hosts(self, index: int) -> Pair:
-        last = self.players - 1
-        if index == 0:
-            return (self.number % last, last) if last else (0, 0)
-        return (self.number + index) % last, (self.number - index) % last
-
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        one, other = self.hosts(index)
+        last, rails = self.players - 1, self.fabric.rails
+        one, other = (self.number + index) % last, (self.number - index) % last if index else last
         if (self.number + index) % 2:
             one, other = other, one
-        rails = self.fabric.rails
         return one * rails + self.rail, other * rails + (self.rail + self.shift) % rails
 
     def __iter__(self) -> Iterator[Pair]:
@@ -69,20 +63,8 @@ class Tournament(Sequence[Pair]):
                 one, other = other, one
             yield one * rails + mine, other * rails + theirs
 
-    def plays(self, index: int) -> bool:
-        return bool(self._existing([self[index]]))
-
     def real(self) -> list[Pair]:
-        return self._existing(self)
-
-    def _existing(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Both ends exist: with an odd number of hosts one has a bye, and a host may lack a rail."""
-        limit, absent = len(self.fabric.hosts) * self.fabric.rails, self.fabric.absent
-        return [
-            (one, other)
-            for one, other in pairs
-            if one < limit and other < limit and not (absent and (one in absent or other in absent))
-        ]
+        return list(filter(self.fabric.has, self))
 
 
 Sweep = Union[Tournament, tuple[Pair, ...]]

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
-from .._judge.finding import WARNING, Finding
+from .._judge.finding import PROBLEM, WARNING, Finding
+from .._judge.sentences import Sentences
 from .findings import found
 
 PLACE = "controller"
 
 
-@dataclasses.dataclass(frozen=True)
-class Library:
-    """``import_name``: as Python imports it; ``least``, ``below``: releases; ``needed_by``: groups that make it needed,
-    none: everywhere; ``optional``: what is missing without it, in words."""
-
-    project: str
-    import_name: str
-    least: str
-    below: str
-    needed_by: tuple[str, ...] = ()
-    optional: str = ""
-
-    @property
-    def requirement(self) -> str:
-        return f"{self.project}>={self.least},<{self.below}"
-
-
-# As requirements.txt; a test holds the two together.
-LIBRARIES = (
-    Library("netmiko[par4]", "netmiko", "4.8", "5", ("switches",)),
-    Library("pyvmomi", "pyVmomi", "9.1", "10", ("esxi_hosts", "gpu_vms")),
-    Library("detect-secrets", "detect_secrets", "1.5", "2", optional="collect.yml writes no archive"),
-    Library("matplotlib", "matplotlib", "3.8", "4", optional="the report has no plots"),
-)
-# collection -> (least, below, group that needs it), as galaxy.yml.
-COLLECTIONS: Mapping[str, tuple[str, str, str]] = {"community.docker": ("4.0.0", "6.0.0", "gpu_vms")}
 LEAST_ANSIBLE = "2.17"
 LEAST_PYTHON = "3.10"
-PROGRAMS: Mapping[str, str] = {"ssh": "openssh-client (Debian, Ubuntu) or openssh-clients (RHEL)"}
+_NEEDS = Sentences(__file__, "controller.yml")
+
+
+def needs(kind: str) -> Mapping[str, Any]:
+    """``kind``: libraries, collections or programs."""
+    found: Mapping[str, Any] = _NEEDS.table[kind]
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,38 +45,29 @@ def judge(seen: Controller, groups: Mapping[str, Sequence[str]]) -> Iterator[Fin
     if older(seen.python, LEAST_PYTHON):
         yield found("controller_python_old", PLACE, executable=seen.executable, version=seen.python, least=LEAST_PYTHON)
     present = {name for name, hosts in groups.items() if hosts}
-    for library in LIBRARIES:
-        if not library.needed_by or present & set(library.needed_by):
-            yield from _library(library, seen)
-    for name, (least, below, group) in COLLECTIONS.items():
-        if group in present:
-            yield from _collection(name, least, below, seen)
-    for program, package in PROGRAMS.items():
+    for name, row in needs("libraries").items():
+        text, optional = _unfit(seen.libraries.get(name), row, present), row.get("optional")
+        if text:
+            remedy = _pip(seen, f"{row['project']}>={row['least']},<{row['below']}")
+            said = f"{text}: {optional}" if optional else text
+            yield Finding(PLACE, row["project"], said, remedy, WARNING if optional else PROBLEM)
+    for name, row in needs("collections").items():
+        text = _unfit(seen.collections.get(name), row, present)
+        if text:
+            yield found("collection", PLACE, name=name, text=text, least=row["least"], below=row["below"])
+    for program, package in needs("programs").items():
         if program not in seen.programs:
             yield found("program", PLACE, program=program, package=package)
 
 
-def _unfit(version: str | None, least: str, below: str) -> str:
-    """What is wrong with a release; empty: nothing."""
+def _unfit(version: str | None, row: Mapping[str, Any], present: set[str]) -> str:
+    """What is wrong with a release; empty: nothing, or none of the groups that need it is there."""
+    if "needed_by" in row and not present.intersection(row["needed_by"]):
+        return ""
     if version is None:
         return "it is not installed"
-    fits = not older(version, least) and older(version, below)
-    return "" if fits else f"{version} is not in {least} up to below {below}"
-
-
-def _library(library: Library, seen: Controller) -> Iterator[Finding]:
-    text = _unfit(seen.libraries.get(library.import_name), library.least, library.below)
-    remedy = _pip(seen, library.requirement)
-    if text and library.optional:
-        yield Finding(PLACE, library.project, f"{text}: {library.optional}", remedy, WARNING)
-    elif text:
-        yield Finding(PLACE, library.project, text, remedy)
-
-
-def _collection(name: str, least: str, below: str, seen: Controller) -> Iterator[Finding]:
-    text = _unfit(seen.collections.get(name), least, below)
-    if text:
-        yield found("collection", PLACE, name=name, text=text, least=least, below=below)
+    fits = not older(version, row["least"]) and older(version, row["below"])
+    return "" if fits else f"{version} is not in {row['least']} up to below {row['below']}"
 
 
 def _pip(seen: Controller, requirement: str) -> str:

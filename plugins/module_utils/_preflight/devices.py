@@ -6,7 +6,7 @@ import re
 from typing import Any, Iterable, Iterator, Mapping
 
 from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
-from .findings import found
+from .findings import found, from_sentence
 
 # Certificates, logs and the lease of a window need clocks that agree; a second or two is the reading itself.
 CLOCK_SKEW_S = 30.0
@@ -18,16 +18,12 @@ def failed(place: str, thing: str, reading: Mapping[str, Any]) -> Iterator[Findi
     said = (line.strip() for word in words for line in str(reading.get(word) or "").split("\n"))
     # Of ssh itself, when it ends; the cause is elsewhere.
     first = next((line for line in said if line and not line.startswith("Shared connection to")), "")
-    message = first if reading.get("rc") else str(reading.get("msg") or "")
-    message = (message or first or str(reading.get("msg") or "") or "it gave no answer and no message").removeprefix(
-        "Task failed: "
-    )
-    text, _said, remedy = message.partition(" What to do: ")
-    library = re.match(r"Failed to import the required Python library \((\S+?)\)", text)
-    if library:  # the controller's own finding names it once for all devices
-        return
-    text = text.removeprefix(f"{place}: ")
-    yield Finding(place, thing, text, remedy or "look at the message")
+    message = str(reading.get("msg") or "")
+    message = (first if reading.get("rc") else "") or message or first or "it gave no answer and no message"
+    message = message.removeprefix("Task failed: ")
+    # A library: the controller's own finding names it once for all devices.
+    if not re.match(r"Failed to import the required Python library \(\S+?\)", message):
+        yield from_sentence(place, thing, message, "look at the message")
 
 
 def switch(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:

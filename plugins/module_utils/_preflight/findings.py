@@ -13,6 +13,12 @@ SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
 found = Sentences(__file__, "findings.yml").finding
 
 
+def from_sentence(place: str, thing: str, sentence: str, remedy: str, level: str = PROBLEM) -> Finding:
+    """Of a sentence of a module that has its place and its remedy already; ``remedy``: where it has none."""
+    text, _said, given = sentence.removeprefix(f"{place}: ").partition(" What to do: ")
+    return Finding(place, thing, text, given or remedy, level)
+
+
 def line(finding: Finding) -> str:
     text = f"{SIGNS[finding.level]} {finding.place}: {finding.thing}: {finding.text.rstrip('.')}."
     return f"{text} What to do: {finding.remedy.rstrip('.')}." if finding.remedy else text

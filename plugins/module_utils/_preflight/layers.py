@@ -33,7 +33,10 @@ def judge(
     yield from _identities(site, members.get("esxi_hosts", []), nodes)
     yield from _vcenters(site, members.get("esxi_hosts", []))
     yield from _logins(site, [*switches, *nodes])
-    yield from _same({host: _mesh(site[host]) for host in nodes}, "rocemesh_address", "its address in the RoCE network")
+    mesh = {host: address for host in nodes for _variable, address in [_mesh(site[host])] if address}
+    yield from _same(
+        {host: (address,) for host, address in mesh.items()}, "rocemesh_address", "its address in the RoCE network"
+    )
     for host in nodes:
         yield from _placed(host, site[host])
         yield from _fits(host, site, switches)
@@ -43,9 +46,10 @@ def judge(
     yield from relations.judge(site, members, defaults, unclear)
 
 
-def _mesh(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    address = _address(row.get("mesh_address") or row.get("rocemesh_address"))
-    return (address,) if address else ()
+def _mesh(row: Mapping[str, Any]) -> tuple[str, Any]:
+    """Variable of the address that the mesh uses, and the address; None: it has none that can be read."""
+    variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
+    return variable, _address(row.get(variable))
 
 
 def _identities(site: Site, esxi_hosts: Sequence[str], nodes: Sequence[str]) -> Iterator[Finding]:
@@ -81,7 +85,7 @@ def _logins(site: Site, hosts: Sequence[str]) -> Iterator[Finding]:
         keys[host] = (str(_address(place) or str(place).casefold()), _login_port(row))
     yield from _same(keys, "ansible_host", "its own address")
     # An address of the RoCE network is that of its VM alone.
-    owners = {(str(_mesh(site[host])[0]), _login_port(site[host])): host for host in hosts if _mesh(site[host])}
+    owners = {(str(_mesh(site[host])[1]), _login_port(site[host])): host for host in hosts if _mesh(site[host])[1]}
     for host, key in keys.items():
         owner = owners.get(key, host)
         if owner != host and keys.get(owner) != key:
@@ -98,8 +102,7 @@ def _login_port(row: Mapping[str, Any]) -> str:
 def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iterator[Finding]:
     hosts: dict[tuple[Any, ...], list[str]] = {}
     for host, key in keys.items():
-        if key:
-            hosts.setdefault(key, []).append(host)
+        hosts.setdefault(key, []).append(host)
     for key, several in hosts.items():
         if len(several) > 1:
             where = ", ".join(several[:4])
@@ -108,15 +111,14 @@ def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iter
 
 def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     """The address that MPI and the mesh use lies in the networks that they are limited to."""
-    address = _address(row.get("mesh_address") or row.get("rocemesh_address"))
+    variable, address = _mesh(row)
     if address is None:
         return
-    variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
     for name in ("run_network", "mesh_cidr"):
         around = _networks(row.get(name))
         if not around:
             continue
-        inside = [network for network in around if address.version == network.version and address in network]
+        inside = [network for network in around if address in network]
         if not inside:
             words = {"variable": variable, "address": str(address), "name": name}
             yield found("address_outside", host, around=few(around), **words)
@@ -141,7 +143,7 @@ def _covers(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
     """The networks by which a VM's interfaces are chosen hold every rail."""
     around = [] if _named(row) else _networks(row.get("guest_networks"))
     rails = _networks(row.get("rocemesh_roce_networks"))
-    bare = [rail for rail in rails if not any(rail.version == n.version and rail.subnet_of(n) for n in around)]  # type: ignore[arg-type]
+    bare = [rail for rail in rails if not any(rail[0] in network and rail[-1] in network for network in around)]
     if around and bare:
         yield found("rails_uncovered", host, around=few(around), bare=few(bare))
 
@@ -209,17 +211,16 @@ def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Fi
     }
     owner = {each.ip: host for host, interfaces in has.items() for texts in interfaces.values() for each in texts}
     for host, interfaces in has.items():
-        row, own = site[host], [each for texts in interfaces.values() for each in texts]
-        variable = "mesh_address" if row.get("mesh_address") else "rocemesh_address"
-        wanted = _address(row.get(variable))
-        if wanted and wanted not in {each.ip for each in own}:
+        row, own = site[host], [each.ip for texts in interfaces.values() for each in texts]
+        variable, wanted = _mesh(row)
+        if wanted and wanted not in own:
             around = [network for name in ("run_network", "mesh_cidr") for network in _networks(row.get(name))]
-            there = [str(each.ip) for each in own if any(each.version == n.version and each.ip in n for n in around)]
+            there = [str(each) for each in own if any(each in network for network in around)]
             where = f"{wanted} is an address of {owner[wanted]}" if wanted in owner else f"no interface has {wanted}"
             has_there = f"; in its network this VM has {few(there)}" if there else ""
             yield found("address_not_there", host, variable=variable, wanted=wanted, where=where, there=has_there)
         for network in _networks(row.get("rocemesh_roce_networks")) if nodes[host].get("rdma_devices") else ():
-            if not any(each.version == network.version and each.ip in network for each in own):
+            if not any(each in network for each in own):
                 yield found("rail_without_address", host, network=network)
 
 
@@ -241,8 +242,8 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
                 yield found("nccl_name_missing", host, **words)
         chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
         around = [] if names or not chosen else _networks(row.get("guest_networks"))
-        own = [ipaddress.ip_interface(text) for texts in there.values() for text in texts]
-        if around and not any(each.version == n.version and each.ip in n for each in own for n in around):
+        own = [ipaddress.ip_interface(text).ip for texts in there.values() for text in texts]
+        if around and not any(each in network for each in own for network in around):
             yield found("network_not_there", host, around=few(around))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterator, Mapping
 
 from .._judge.finding import PROBLEM, WARNING, Finding
 from .._nic import gpu_state
 from .._site import support, systems
 from .controller import older
 from .devices import clock, failed
-from .findings import found
+from .findings import found, from_sentence
 
 LEAST_PYTHON = "3.8"
 # What modules of an ansible-core say that the Python of the node is too old for.
@@ -80,9 +80,9 @@ def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -
     unlisted = bool(wanted.get("unlisted"))
     given = reading.get("system") or {}
     for reason in systems.problems(given, parts, unlisted=unlisted):
-        text, _said, remedy = reason.partition(" What to do: ")
-        remedy = remedy or f"take a system of {systems.PAGE}, or leave out what is refused"
-        yield Finding(place, "operating system", text, remedy)
+        yield from_sentence(
+            place, "operating system", reason, f"take a system of {systems.PAGE}, or leave out what is refused"
+        )
 
 
 def _devices(reading: Mapping[str, Any]) -> int:
@@ -102,20 +102,18 @@ def _gpus(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     judged = WARNING if wanted.get("look") is False else PROBLEM
     given = gpu_state.driver_problems(place, gpu)
     staying, later = gpu_state.before_the_window(place, gpu) if wanted.get("mmio") else (given, [])
-    for text in staying:
-        yield from _told(judged, place, _driver_or_fabric(text), [text])
-    for text in later:
-        waits = f"{text} Or it waits for the MMIO space, which the window sets."
-        yield from _told(WARNING, place, _driver_or_fabric(text), [waits])
-    slots = int(wanted.get("slots") or 0)
-    idle = bool(wishes.get("idle_allowed"))
-    yield from _told(
-        judged, place, "rocemesh_slots", gpu_state.rank_problems(place, devices, slots, idle) if slots else ()
-    )
+    said = [(judged, _driver_or_fabric(text), text) for text in staying]
+    waits = "Or it waits for the MMIO space, which the window sets."
+    said += [(WARNING, _driver_or_fabric(text), f"{text} {waits}") for text in later]
+    slots, idle = int(wanted.get("slots") or 0), bool(wishes.get("idle_allowed"))
+    ranks = gpu_state.rank_problems(place, devices, slots, idle) if slots else []
+    said += [(judged, "rocemesh_slots", text) for text in ranks]
     known = gpu_state.image_problems(place, devices, {"torch": "for CPUs"}) if wishes.get("image") == "cpu" else []
     image = known if (gpu.get("usable") or later) and not wishes.get("cpu_allowed") else []
     newer = gpu_state.cuda_problems(place, gpu["driver"], str(wishes.get("image_cuda") or ""))
-    yield from _told(judged, place, "image", [*image, *newer])
+    said += [(judged, "image", text) for text in [*image, *newer]]
+    for level, thing, text in said:
+        yield from_sentence(place, thing, text, "nvidia-smi -L on the node", level)
     if not reading.get("toolkit") and not wanted.get("no_gpus") and not wanted.get("toolkit_repository"):
         yield found("no_toolkit", place)
     for row in reading.get("gpu_processes") or ():
@@ -135,12 +133,6 @@ def _support(place: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _driver_or_fabric(sentence: str) -> str:
     return "Fabric Manager" if gpu_state.of_fabric_manager(sentence) else "NVIDIA driver"
-
-
-def _told(level: str, place: str, thing: str, sentences: Iterable[str]) -> Iterator[Finding]:
-    for sentence in sentences:
-        text, _said, remedy = sentence.removeprefix(f"{place}: ").partition(" What to do: ")
-        yield Finding(place, thing, text, remedy or "nvidia-smi -L on the node", level)
 
 
 def _engine(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:

@@ -45,6 +45,11 @@ class Said:
         given = self.own(name)
         return self._defaults.get(name) if given is None else given
 
+    def mapping(self, name: str) -> Row:
+        """Empty where it is none."""
+        given = self(name)
+        return given if isinstance(given, Mapping) else {}
+
     def number(self, name: str) -> int:
         """-1 where it is none."""
         text = str(self(name))
@@ -64,9 +69,9 @@ def judge(
     found: list[Finding] = []
     for host, said in rows.items():
         own = [*_needs(said, unclear.get(host) or ()), *_names(said, members, called)]
-        if host in (members.get("gpu_vms") or ()):
+        if said in nodes:
             own += [*_of_mesh(said), *_of_run(said), *_of_benchmark(said), *_of_vm(said), *_quality(said, switches)]
-        if host in (members.get("switches") or ()):
+        if said in switches:
             own += _of_switch(said)
         if host in (members.get("esxi_hosts") or ()):
             own += _of_host(said, nodes)
@@ -141,8 +146,7 @@ def _of_run(said: Said) -> Wrong:
             yield _wrong(said, "graph_precision")
     if said.number("run_progress_interval") >= ORPHAN_AFTER:
         yield _wrong(said, "progress_interval", most=ORPHAN_AFTER)
-    environment = said("run_env")
-    off = isinstance(environment, Mapping) and truth(environment.get("NCCL_IB_DISABLE")) is True
+    off = truth(said.mapping("run_env").get("NCCL_IB_DISABLE")) is True
     if off and said("run_require_path") != "any":
         yield _wrong(said, "ib_disabled", "NCCL_IB_DISABLE 1", path=said("run_require_path"))
 
@@ -190,8 +194,7 @@ def _clock(value: Any) -> int:
 
 
 def _of_host(said: Said, nodes: Sequence[Said]) -> Wrong:
-    settings = said("esxi_host_kernel_settings")
-    off = isinstance(settings, Mapping) and truth(settings.get("atsSupport")) is False
+    off = truth(said.mapping("esxi_host_kernel_settings").get("atsSupport")) is False
     if off and any(node("guest_ats_state") == "enabled" for node in nodes):
         yield _wrong(said, "ats")
 
@@ -200,10 +203,9 @@ def _of_switch(said: Said) -> Wrong:
     driver = driver_of(said.row)
     modes = table("modes").get(driver)
     if driver in _NAMING and said("switch_port_mode") == "routed":
-        given = said("switch_addresses")
         try:
             ports = _NAMING[driver].all("", each_port(said("switch_ports")))
-            asking.addresses("", "routed", given if isinstance(given, Mapping) else {}, ports, _NAMING[driver])
+            asking.addresses("", "routed", said.mapping("switch_addresses"), ports, _NAMING[driver])
         except RefusedError as error:
             yield _wrong(said, "routed_addresses", remedy=error.remedy)
     if modes and said("switch_roce_mode") not in modes:
@@ -247,22 +249,21 @@ def driver_of(row: Row) -> str:
 def _quality(said: Said, switches: Sequence[Said]) -> Wrong:
     """Where the site sets the NICs: the packets of RoCE have to be in a priority with PFC, and that of the switch."""
     yield from _of_site(said, "consistency_priority")
-    digits = re.match(r"^[01](,[01]){7}$", str(said("guest_qos_pfc")))
-    if not said.true("guest_qos_enabled") or not digits:
+    pfc = str(said("guest_qos_pfc"))
+    if not said.true("guest_qos_enabled") or not re.match(r"^[01](,[01]){7}$", pfc):
         return
-    lossless = {at for at, digit in enumerate(str(said("guest_qos_pfc")).split(",")) if digit == "1"}
+    lossless = {str(priority) for priority, digit in enumerate(pfc.split(",")) if digit == "1"}
     for switch in switches:
         wanted = switch.row.get("switch_roce_priority", switch.row.get("rocemesh_roce_priority", PRIORITY))
-        if str(wanted) not in map(str, lossless) and switch("switch_roce_mode") in _LOSSLESS:
+        if str(wanted) not in lossless and switch("switch_roce_mode") in _LOSSLESS:
             yield _wrong(said, "pfc", wanted=wanted)
             return
     if said("guest_qos_trust") != "dscp":
         return
-    given = said("guest_qos_dscp_priority")
-    mapped = {str(dscp): str(priority) for dscp, priority in (given if isinstance(given, Mapping) else {}).items()}
+    mapped = {str(dscp): str(priority) for dscp, priority in said.mapping("guest_qos_dscp_priority").items()}
     for about, dscp in _dscps(said):
         priority = mapped.get(str(dscp), str(dscp // 8))
-        if priority in map(str, lossless):
+        if priority in lossless:
             continue
         variable = "guest_qos_dscp_priority" if str(dscp) in mapped else about
         variable = variable if said.own(variable) is not None else "guest_qos_pfc"
@@ -277,7 +278,6 @@ def _dscps(said: Said) -> Iterator[tuple[str, int]]:
             yield variable, said.number(variable) >> 2
     if said.number("run_rdma_dscp") in range(64):
         yield "run_rdma_dscp", said.number("run_rdma_dscp")
-    environment = said.own("run_env")
-    byte = str(environment.get("NCCL_IB_TC", "")) if isinstance(environment, Mapping) else ""
+    byte = str(said.mapping("run_env").get("NCCL_IB_TC", ""))
     if re.match(r"^\d{1,3}$", byte):
         yield "run_env", int(byte) >> 2

@@ -8,38 +8,29 @@ import functools
 import ipaddress
 import itertools
 import re
-from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from .._judge import yaml_files
+from ansible.module_utils.parsing.convert_bool import BOOLEANS, BOOLEANS_TRUE
+
+from .._judge.sentences import Sentences
 from .._site import schedule
 
 _WINDOW = "{start: '22:00', end: '04:00', days: [sat], timezone: Europe/Berlin}"
-# What is written for true and false, as Ansible and esxcli read it.
-TRUE, FALSE = frozenset(("true", "yes", "on", "1", "y", "t")), frozenset(("false", "no", "off", "0", "n", "f"))
 _PLACEHOLDER = re.compile(
     r"(?i)^(change[-_ ]?(me|it|this)\W*|replace[-_ ]?(me|this)?\W*|fix[-_ ]?me|to[-_ ]?do|tbd|tba|placeholder"
     r"|<.*>|\.{3,}|x{3,}|\*{3,}|\?{2,}|your[-_ ].*|insert[-_ ].*)$"
 )
 _NO_SECRET = re.compile(r"(?i)^(none|null|dummy)$")
-_TYPES: Mapping[str, str] = {
-    "bool": "true or false",
-    "dict": "a mapping",
-    "float": "a number",
-    "int": "a whole number",
-    "list": "a list",
-    "path": "a path",
-    "str": "text",
-}
 
 
 def expected(option: Mapping[str, Any]) -> str:
     """What an option of an argument specification takes, for a person."""
+    types = table("types")
     if option.get("choices"):
         return f"one of {', '.join(str(choice) or repr('') for choice in option['choices'])}"
     if option.get("elements"):
-        return f"a list, each element {_TYPES.get(option['elements'], option['elements'])}"
-    return _TYPES.get(str(option.get("type")), str(option.get("type")))
+        return f"a list, each element {types.get(option['elements'], option['elements'])}"
+    return str(types.get(str(option.get("type")), option.get("type")))
 
 
 def _network(value: Any) -> str:
@@ -81,21 +72,18 @@ def _address(value: Any) -> str:
         return "one address without length, as 192.0.2.11"
     if "%" in str(value):
         return "one address without a zone, as fd00::11"
-    return _NO_HOST if _of_no_host(found) else ""
+    return _one_host(found)
 
 
-_NO_HOST = "the address of one host"
-
-
-def _of_no_host(address: Any) -> bool:
-    return bool(address.is_unspecified or address.is_multicast)
+def _one_host(address: Any) -> str:
+    return "the address of one host" if address.is_unspecified or address.is_multicast else ""
 
 
 def _server(value: Any) -> str:
     """A name or an address, as the libraries that connect take it. The last label of a name is no number."""
     text = str(value or "x")
     try:
-        return _NO_HOST if _of_no_host(ipaddress.ip_address(text.partition("%")[0])) else ""
+        return _one_host(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
         if re.match(r"^[A-Za-z0-9_.-]*\.\d+$", text):
             return "a name, or an address of four numbers to 255"
@@ -103,32 +91,26 @@ def _server(value: Any) -> str:
     return "" if named else "a name or an address alone: no https://, path, port or brackets"
 
 
-def _registry(value: Any) -> str:
-    """As role container takes it; the engine's login and CA go by this name."""
-    good = re.match(
-        r"^(?:[A-Za-z0-9-]*\.[A-Za-z0-9.-]+|localhost|[A-Za-z0-9-]+(?=:))(?::(\d{1,5}))?$", str(value or "x.y")
-    )
-    if good and int(good[1] or 1) in range(1, 65536):
-        return ""
-    return "host or host:port without https:// and without a path; a project is the first part of container_image"
-
-
-def _pattern(pattern: str, form: str, *, empty: bool = True, each: bool = False) -> Callable[[Any], str]:
-    """``form``: in words; ``empty``: whether nothing is right as well; ``each``: of each element of a list."""
+def _pattern(
+    pattern: str, form: str, *, empty: bool = True, each: bool = False, pairs: bool = False
+) -> Callable[[Any], str]:
+    """``form``: in words; ``empty``: whether nothing is right as well; ``each``: of each element of a list; ``pairs``:
+    of each key of a mapping with its value behind a blank."""
     compiled = re.compile(pattern)
 
     def judge(value: Any) -> str:
-        if each:
-            return "" if all(compiled.fullmatch(str(entry)) for entry in value or ()) else form
+        if each or pairs:
+            entries = [f"{key} {said}" for key, said in dict(value).items()] if pairs else value or ()
+            return "" if all(compiled.fullmatch(str(entry)) for entry in entries) else form
         return "" if (empty and value in (None, "")) or compiled.fullmatch(str(value)) else form
 
     return judge
 
 
 def truth(value: Any) -> bool | None:
-    """None where it is neither."""
+    """What is written for true and false, as Ansible and esxcli read it; None where it is neither."""
     word = str(value).strip().lower()
-    return word in TRUE if word in TRUE | FALSE else None
+    return word in BOOLEANS_TRUE if word in BOOLEANS else None
 
 
 def _memory(value: Any) -> str:
@@ -152,31 +134,11 @@ def _numa(value: Any) -> str:
     return "" if good else "auto, absent, or a list of numbers of nodes"
 
 
-def _gpu_addresses(value: Any) -> str:
-    good = all(re.match(r"^\d+$", str(at)) and (not pci or _PCI.match(str(pci))) for at, pci in dict(value).items())
-    return "" if good else "numbers of devices with addresses of GPUs, as {0: 0000:3b:00.0}"
-
-
 def _devices(value: Any) -> str:
     texts = [str(each) for each in value or ()]
     if texts == ["auto"] or all(_DEVICE.match(text) and text != "auto" for text in texts):
         return ""
     return "auto alone, or addresses as 0000:3b:00.0"
-
-
-def _dscp_priorities(value: Any) -> str:
-    pairs = [(str(dscp), str(priority)) for dscp, priority in dict(value).items()]
-    good = all(re.match(r"^\d+$", one) and int(one) < 64 and re.match(r"^[0-7]$", other) for one, other in pairs)
-    return "" if good else "DSCPs (0 to 63) with priorities (0 to 7)"
-
-
-def _volumes(value: Any) -> str:
-    for text in value or ():
-        source, target, modes, *_more = [*(str(text) if ":" in str(text) else f":{text}").split(":", 2), ""]
-        named = not source or source.startswith("/") or re.match(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", source)
-        if not named or not target.startswith("/") or not set(filter(None, modes.split(","))) <= _MODES:
-            return "volumes as /data:/data:ro, with whole paths"
-    return ""
 
 
 def _account(value: Any) -> str:
@@ -195,13 +157,10 @@ def _environment(value: Any) -> str:
     return ""
 
 
-_PCI = re.compile(r"(?i)^([0-9a-f]{1,4}:)?[0-9a-f]{1,2}:[0-9a-f]{1,2}\.[0-7]$")
 # An address, a GUID, or the name of a device; or a serial number.
-_DEVICE = re.compile(rf"{_PCI.pattern}|^[0-9a-f]{{4}}(:[0-9a-f]{{4}}){{3}}$|^[^\s:/]+$")
-_MODES = frozenset((
-    "ro", "rw", "z", "Z", "nocopy", "consistent", "cached", "delegated", "private", "rprivate", "shared", "rshared",
-    "slave", "rslave",
-))  # fmt: skip
+_DEVICE = re.compile(
+    r"(?i)^([0-9a-f]{1,4}:)?[0-9a-f]{1,2}:[0-9a-f]{1,2}\.[0-7]$|^[0-9a-f]{4}(:[0-9a-f]{4}){3}$|^[^\s:/]+$"
+)
 
 
 def _max_unavailable(value: Any) -> str:
@@ -238,17 +197,13 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "ansible_host": _server,
     "benchmark_env": _environment,
     "container_env": _environment,
-    "container_registry": _registry,
     "container_shm_size": _memory,
     "container_user": _account,
-    "container_volumes": _volumes,
     "esxi_host_kernel_settings": _kernel_settings,
-    "gpu_vm_gpu_pci_ids": _gpu_addresses,
     "gpu_vm_wanted.mmio_size_gb": _mmio,
     "gpu_vm_numa_node_affinity": _numa,
     "guest_devices": _devices,
     "guest_networks": _network,
-    "guest_qos_dscp_priority": _dscp_priorities,
     "mesh_address": _address,
     "mesh_cidr": _network,
     "rocemesh_address": _address,
@@ -264,14 +219,12 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
-def _tables() -> Mapping[str, Any]:
-    return yaml_files.read(Path(__file__).with_suffix(".yml"))
+_TABLES = Sentences(__file__, "values.yml")
 
 
 def table(name: str) -> Any:
     """One of values.yml by its name."""
-    return _tables()[name]
+    return _TABLES.table[name]
 
 
 @functools.lru_cache(maxsize=None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
+import functools
 import itertools
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .._results.readers.reading import names as listed
+from .._results.readers.reading import names
 from .findings import found
 
 GROUPS: Mapping[str, str] = {
@@ -22,29 +22,6 @@ SITE_PREFIX = "rocemesh_"
 _LIKE = 0.86
 
 
-@dataclasses.dataclass(frozen=True)
-class Need:
-    """A variable without which a stage stops. ``hosts``: where it has no value; ``error``: why one that is set has
-    none."""
-
-    name: str
-    hosts: tuple[str, ...]
-    error: str
-    what: str
-
-
-@dataclasses.dataclass(frozen=True)
-class File:
-    """A file or folder of the controller that a variable names."""
-
-    variable: str
-    path: str
-    exists: bool
-    readable: bool
-    remedy: str
-    kind: str = "file"
-
-
 def groups(given: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """The three groups are the contract of all playbooks."""
     for name, what in GROUPS.items():
@@ -56,13 +33,13 @@ def groups(given: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
             yield found("group_twice", "inventory", name=name, one=one, other=other)
 
 
-def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
-    """``names``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
+def unread(given: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
+    """``given``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
     name like one of these is a slip of the pen, unless that one is set too; another with a role's prefix may have
     another owner."""
     readers, starts = set(known), tuple(prefixes)
     where: dict[str, list[str]] = {}
-    for host, variables in names.items():
+    for host, variables in given.items():
         for name in variables:
             if name.startswith(starts) and name not in readers:
                 where.setdefault(name, []).append(host)
@@ -71,32 +48,27 @@ def unread(names: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
         if not like:
             yield found("variable_unread", few(hosts), name=name)
         else:
-            yours = any(like[0] in names[host] for host in hosts)
+            yours = any(like[0] in given[host] for host in hosts)
             yield found("variable_yours" if yours else "variable_slip", few(hosts), name=name, like=like[0])
 
 
-def unread_here(needs: Iterable[Need]) -> Iterator[Finding]:
+def unclear(name: str, hosts: Sequence[str], error: str) -> Finding:
     """What cannot be made out outside of its role may be right there: it may be made of the role's defaults."""
-    for need in needs:
-        yield found("value_unclear", few(need.hosts), name=need.name, error=need.error)
+    return found("value_unclear", few(hosts), name=name, error=error)
 
 
-def unset(needs: Iterable[Need]) -> Iterator[Finding]:
-    for need in needs:
-        if need.hosts:
-            text = f"it has no value: {need.error}" if need.error else "it is not set"
-            yield found("value_missing", few(need.hosts), name=need.name, text=text, what=need.what)
+def unset(name: str, hosts: Sequence[str], error: str, what: str) -> Finding:
+    """A variable without which a stage stops. ``error``: why one that is set has no value."""
+    text = f"it has no value: {error}" if error else "it is not set"
+    return found("value_missing", few(hosts), name=name, text=text, what=what)
 
 
-def files(given: Iterable[File]) -> Iterator[Finding]:
-    for file in given:
-        if not file.exists:
-            words = {"kind": file.kind, "path": file.path, "remedy": file.remedy}
-            yield found("file_missing", "controller", name=file.variable, **words)
-        elif not file.readable:
-            yield found("file_unreadable", "controller", name=file.variable, path=file.path)
+def file(variable: str, path: str, remedy: str, *, exists: bool, readable: bool, kind: str = "file") -> list[Finding]:
+    """A file or folder of the controller that a variable names."""
+    if not exists:
+        return [found("file_missing", "controller", name=variable, kind=kind, path=path, remedy=remedy)]
+    return [] if readable else [found("file_unreadable", "controller", name=variable, path=path)]
 
 
-def few(hosts: Sequence[Any], most: int = 4) -> str:
-    """A variable of a group is a variable of each of its hosts: name some."""
-    return listed(hosts, most)
+# A variable of a group is a variable of each of its hosts: some are named.
+few = functools.partial(names, most=4)

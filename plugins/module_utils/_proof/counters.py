@@ -13,10 +13,12 @@ tree more at the inner nodes and S at its leaves).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping
 
 from .._results.figures.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
+from .._results.readers.reading import names
 from .witness import Doubts
 
 # Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.
@@ -26,7 +28,7 @@ MOST_SHARE = 1.15
 MOST_NEIGHBOURS = 3
 # A packet carries no more payload than this, so packets x this is the most that they can have moved.
 PACKET_BYTES = max(ROCE_MTUS_BYTES)
-_SHOWN = 4
+few = functools.partial(names, most=4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,12 +168,10 @@ def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def moved_bytes(seen: Mapping[str, Any]) -> float | None:
     """Bytes in the direction that moved fewer; of packets the most that they can carry. None: not read."""
-    for sent, received, unit in (
-        (seen.get("sent_bytes"), seen.get("received_bytes"), 1),
-        (seen.get("sent_packets"), seen.get("received_packets"), PACKET_BYTES),
-    ):
-        if sent is not None and received is not None and _is_count(sent) and _is_count(received):
-            return float(min(sent, received) * unit)
+    for unit, most in (("bytes", 1), ("packets", PACKET_BYTES)):
+        both = [seen[key] for key in (f"sent_{unit}", f"received_{unit}") if _is_count(seen.get(key))]
+        if len(both) == 2:
+            return float(min(both) * most)
     return None
 
 
@@ -181,11 +181,6 @@ def _is_count(value: Any) -> bool:
 
 def _gb(value: float) -> str:
     return f"{value / 1e9:.3f} GB"
-
-
-def few(places: Sequence[str], most: int = _SHOWN) -> str:
-    text = ", ".join(places[:most])
-    return text if len(places) <= most else f"{text} and {len(places) - most} more"
 
 
 def table(counters: Mapping[str, Any] | None) -> list[list[str]]:

@@ -44,11 +44,10 @@ class Job:
         """From what role run publishes; what is not there, or no sense, is not known."""
         given = given if isinstance(given, Mapping) else {}
         hosts = given.get("hosts")
+        called = hosts.items() if isinstance(hosts, Mapping) else ()
         return cls(
             id=str(given.get("id") or ""),
-            hosts={str(name): str(told_name) for name, told_name in hosts.items() if told_name}
-            if isinstance(hosts, Mapping)
-            else {},
+            hosts={str(name): str(own) for name, own in called if own},
             ranks=whole(given.get("ranks")),
             network=str(given.get("network") or ""),
             rdma_networks=networks(given.get("rdma_networks")),
@@ -101,6 +100,15 @@ class Evidence:
     problems: Sequence[Mapping[str, str]] = ()
     booted: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
+    @property
+    def per_rank(self) -> list[Mapping[str, Any]]:
+        return list((self.result or {}).get("per_rank") or ())
+
+    @property
+    def machines(self) -> list[Mapping[str, Any]]:
+        """What each rank says of itself for machines to read; empty where it does not."""
+        return [rank.get("machine") or {} for rank in self.per_rank]
+
 
 def short(name: str) -> str:
     """A host's name up to its first dot; an address stays whole."""
@@ -110,11 +118,15 @@ def short(name: str) -> str:
         return name.split(".", maxsplit=1)[0].lower()
 
 
+def rows(given: Any) -> list[Mapping[str, Any]]:
+    """The mappings in a list; whatever else is in it says nothing."""
+    return [each for each in given or () if isinstance(each, Mapping)]
+
+
 def networks(given: Any) -> tuple[str, ...]:
     """CIDRs out of one text (separated by commas or blanks) or a list. Raises RefusedError for anything else."""
-    parts = (
-        given.replace(",", " ").split() if isinstance(given, str) else given if isinstance(given, (list, tuple)) else ()
-    )
+    parts = given.replace(",", " ").split() if isinstance(given, str) else given
+    parts = parts if isinstance(parts, (list, tuple)) else ()
     found = tuple(str(part).strip() for part in parts if str(part).strip())
     for part in found:
         try:
@@ -146,12 +158,10 @@ def gathered(job: Job, path: Mapping[str, Any] | None) -> dict[str, set[str]]:
     """Node -> the NICs that NCCL says it uses there ("mlx5_0", "mlx5_1:2"); a merged NIC is all of its parts."""
     node_of = {short(name): node for node, name in job.hosts.items()}
     found: dict[str, set[str]] = {}
-    for hca in (path or {}).get("hcas") or ():
-        if not isinstance(hca, Mapping) or not hca.get("name"):
-            continue
+    for hca in rows((path or {}).get("hcas")):
         node = node_of.get(short(str(hca.get("host") or "")))
         port = hca.get("port", 1)
-        if node is not None:
+        if node is not None and hca.get("name"):
             found.setdefault(node, set()).update(
                 part if port == 1 else f"{part}:{port}" for part in str(hca["name"]).split("+")
             )

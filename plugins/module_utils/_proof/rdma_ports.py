@@ -6,7 +6,10 @@ import ipaddress
 import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
+from .evidence import rows
+
 ROCE_V2 = "RoCE v2"
+_LINK = (("speed", "GT/s"), ("width", "lanes"))
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b")
 
 
@@ -23,8 +26,8 @@ def addresses(port: Mapping[str, Any]) -> set[str]:
 
 def _reached(port: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:
     """RoCE v2 GIDs without those of the link alone, which each interface makes itself."""
-    for gid in port.get("gids") or ():
-        if isinstance(gid, Mapping) and gid.get("type") == ROCE_V2:
+    for gid in rows(port.get("gids")):
+        if gid.get("type") == ROCE_V2:
             try:
                 address = ipaddress.IPv6Address(str(gid.get("gid")))
             except ValueError:
@@ -40,10 +43,8 @@ def training_ports(
     devices = reading.get("devices") if isinstance(reading, Mapping) else None
     return [
         port
-        for port in devices or ()
-        if isinstance(port, Mapping)
-        and port.get("link_layer") == "Ethernet"
-        and (name(port) in hcas if hcas else any(roce_gids(port, networks)))
+        for port in rows(devices)
+        if port.get("link_layer") == "Ethernet" and (name(port) in hcas if hcas else any(roce_gids(port, networks)))
     ]
 
 
@@ -61,3 +62,9 @@ def gbit_per_s(port: Mapping[str, Any]) -> float | None:
     """Its rate, as sysfs prints it ("100 Gb/sec (4X EDR)"); None: not read."""
     found = _RATE.match(str(port.get("rate") or ""))
     return float(found[1]) if found else None
+
+
+def below_best(pcie: Mapping[str, Any]) -> list[str]:
+    """Speed and width of a PCIe link that run below what the device can do ("8 of 16 lanes")."""
+    found = [(pcie.get(f"current_link_{key}"), pcie.get(f"max_link_{key}"), unit) for key, unit in _LINK]
+    return [f"{now:g} of {best:g} {unit}" for now, best, unit in found if now and best and now < best]

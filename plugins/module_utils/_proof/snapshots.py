@@ -12,10 +12,13 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 from __future__ import annotations
 
 import json
-from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from . import rdma_ports
 from .evidence import moment
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
@@ -44,20 +47,18 @@ class Growth(NamedTuple):
 def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> Growth:
     """By how much a counter grew between two readings."""
     old, new = before.get(counter), after.get(counter)
-    if not isinstance(old, int) or not isinstance(new, int) or not _whole(old) or not _whole(new):
+    if not _whole(old) or not _whole(new):
         when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
         return Growth(None, f"{counter} was not read {when} the run")
     if new in _LARGEST and new >= old:
         return Growth(None, f"{counter} is {new}, the largest value of its width")
     if new < old:
-        return Growth(
-            None,
-            f"{counter} went back from {old} to {new}: it was cleared, it wrapped, or the driver was loaded again",
-        )
+        why = f"{counter} went back from {old} to {new}: it was cleared, it wrapped, or the driver was loaded again"
+        return Growth(None, why)
     return Growth(new - old)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -98,31 +99,17 @@ def rdma(
 
 
 def _node(
-    pair: Mapping[str, Any],
-    networks: Sequence[str],
-    hcas: Collection[str] | None,
-    asked: Sequence[str],
+    pair: Mapping[str, Any], networks: Sequence[str], hcas: Collection[str] | None, asked: Sequence[str]
 ) -> dict[str, Any]:
     start, before, after = (pair.get(word) or {} for word in ("start", "before", "after"))
     times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
-    for word, reading in (("before", before), ("after", after)):
-        if reading.get("error") or not reading:
-            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
-            return {**_blind(f"not read {word} the run ({error})"), **times}
-        if reading.get("simulated") is not False:
-            return {**_blind(f"whether the devices are real was not read {word} the run"), **times}
-    old = {rdma_ports.name(port): port for port in rdma_ports.training_ports(before, networks, hcas)}
-    new = {rdma_ports.name(port): port for port in rdma_ports.training_ports(after, networks, hcas)}
-    unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
-    if unseen:
-        return {**_blind(f"NCCL names {', '.join(unseen)}, which rdma_info did not see"), **times}
-    if not new and not old:
-        return {**_blind(f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"), **times}
-    if set(old) != set(new):
-        return {
-            **_blind(f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"),
-            **times,
-        }
+    first, old, new = (
+        {rdma_ports.name(port): port for port in rdma_ports.training_ports(reading, networks, hcas)}
+        for reading in (start, before, after)
+    )
+    why = _unreal(before, "before") or _unreal(after, "after") or _unlike(old, new, networks, hcas)
+    if why:
+        return {**_blind(why), **times}
     ports = list(new)
     grown = {
         counter: [_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports]
@@ -156,9 +143,34 @@ def _node(
         "guids": sorted(cards.values()),
         "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
-    first = {rdma_ports.name(port): port for port in rdma_ports.training_ports(start, networks, hcas)}
     place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
     return {**place, **times}
+
+
+def _unread(reading: Mapping[str, Any], word: str) -> str:
+    """Why there is no reading before or after the run; empty: there is one."""
+    if reading and not reading.get("error"):
+        return ""
+    return f"not read {word} the run ({' '.join(str(reading.get('error') or 'no reading').split())[:200]})"
+
+
+def _unreal(reading: Mapping[str, Any], word: str) -> str:
+    known = reading.get("simulated") is False
+    return _unread(reading, word) or ("" if known else f"whether the devices are real was not read {word} the run")
+
+
+def _unlike(
+    old: Mapping[str, Any], new: Mapping[str, Any], networks: Sequence[str], hcas: Collection[str] | None
+) -> str:
+    """Why the ports of both readings cannot be compared; empty: they can."""
+    unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
+    if unseen:
+        return f"NCCL names {', '.join(unseen)}, which rdma_info did not see"
+    if not new and not old:
+        return f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"
+    if set(old) != set(new):
+        return f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"
+    return ""
 
 
 def _replaced(
@@ -183,13 +195,13 @@ def _replaced(
 
 def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[str]:
     """Ports that carried less in a direction than this share of what each would carry if all carried the same."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     for growths in directions:
         whole = sum(one.value or 0 for one in growths)
         for port, one in zip(ports, growths):
             if one.value is not None and whole and one.value * len(ports) < IDLE_SHARE * whole:
-                found.setdefault(port)
-    return list(found)
+                found.append(port)
+    return [*dict.fromkeys(found)]
 
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
@@ -203,17 +215,12 @@ def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float
 
 def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
     return {
-        "sent_bytes": None,
-        "received_bytes": None,
-        "discards": None,
-        "pauses": None,
-        "paused_seconds": None,
+        **dict.fromkeys(("sent_bytes", "received_bytes", "discards", "pauses", "paused_seconds", "most_bytes")),
         "events": {},
         "ports": list(ports),
         "why": why,
         "strange": "",
         "idle": [],
-        "most_bytes": None,
         "by_port": {},
         "mtu": [],
         "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
@@ -267,30 +274,20 @@ def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
     """Congestion and loss by name, as far as it happened: hardware counters of RDMA and discards of the whole port."""
     found: dict[str, int] = {}
     for port, after in new.items():
-        named = [("hw_counters", name) for name in _counters(after, "hw_counters") if name in _EVENTS]
-        named += [("ethtool", name) for name in _counters(after, "ethtool") if name in _EVENTS]
-        named += [("counters", name) for name in _counters(after) if name in _EVENTS]
-        for kind, name in named:
-            grown = growth(_counters(old[port], kind), _counters(after, kind), name)
-            if grown.value:
-                found[name] = found.get(name, 0) + grown.value
+        for kind in ("hw_counters", "ethtool", "counters"):
+            before, last = _counters(old[port], kind), _counters(after, kind)
+            for name in filter(_EVENTS.__contains__, last):
+                grown = growth(before, last, name).value
+                if grown:
+                    found[name] = found.get(name, 0) + grown
     return found
 
 
-_EVENTS = (
-    "np_cnp_sent",
-    "rp_cnp_handled",
-    "np_ecn_marked_roce_packets",
-    "out_of_sequence",
-    "packet_seq_err",
-    "local_ack_timeout_err",
-    "rnr_nak_retry_err",
-    "rx_discards_phy",
-    "tx_discards_phy",
-    "rx_out_of_buffer",
-    "port_xmit_discards",
-    "link_downed",
-)
+_EVENTS = frozenset((
+    "np_cnp_sent", "rp_cnp_handled", "np_ecn_marked_roce_packets", "out_of_sequence", "packet_seq_err",
+    "local_ack_timeout_err", "rnr_nak_retry_err", "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer",
+    "port_xmit_discards", "link_downed",
+))  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------------- switches
 
@@ -305,39 +302,35 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         return {"places": {}, "reason": SIMULATED}
     if not any((pair or {}).get(word) for pair in readings.values() for word in ("before", "after")):
         return {"places": {}, "reason": "the switch's counters were not read before and after the training"}
+    lost: dict[str, list[int | None]] = {"discards": [], "pauses": []}
+    by_port: dict[str, list[int]] = {}
     place: dict[str, Any] = {
-        "sent_packets": 0,
-        "received_packets": 0,
-        "discards": None,
-        "pauses": None,
         "events": {},
-        "ports": [],
         "nodes": nodes,
         "readings": {},
         "why": "",
-        "by_port": {},
+        "by_port": by_port,
         "neighbors": {},
         "same": _same_switch(readings),
     }
-    moved: list[str] = []
-    for switch, pair in readings.items():
-        place["readings"][switch] = {
-            f"{word}_at": moment(((pair or {}).get(word) or {}).get("at")) for word in ("before", "after")
-        }
-        why = _switch(switch, pair or {}, place, moved)
-        if why:
-            place.update(sent_packets=None, received_packets=None, why=why)
-            break
+    try:
+        for switch, pair in readings.items():
+            before, after = ((pair or {}).get(word) or {} for word in ("before", "after"))
+            place["readings"][switch] = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
+            _switch(switch, before, after, place, lost)
+    except _UnreadError as error:
+        place["why"] = str(error)
+    moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
         some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({', '.join(moved)})"
         place["why"] = f"RoCE packets went through {some}, and {nodes} nodes took part"
-        place.update(sent_packets=None, received_packets=None)
-    for key in ("discards", "pauses"):
+    sums = [None if place["why"] else sum(both[side] for both in by_port.values()) for side in (0, 1)]
+    place.update(ports=list(by_port), sent_packets=sums[0], received_packets=sums[1])
+    for key, counts in lost.items():
+        total = sum(filter(None, counts))
         # A port that shows none of them may be the one that dropped.
-        if place.pop(f"{key}_unread", False) and not place[key]:
-            place[key] = None
-    names = ", ".join(readings)
-    return {"places": {f"{len(place['ports'])} ports of {names}": place}, "reason": ""}
+        place[key] = total if total or (counts and None not in counts) else None
+    return {"places": {f"{len(by_port)} ports of {', '.join(readings)}": place}, "reason": ""}
 
 
 def _same_switch(readings: Mapping[str, Any]) -> list[str]:
@@ -354,55 +347,50 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _switch(switch: str, pair: Mapping[str, Any], place: dict[str, Any], moved: list[str]) -> str:
-    """Add the ports of one switch to ``place``; why that cannot be done, empty if it was."""
-    before, after = (pair.get(word) or {} for word in ("before", "after"))
-    for word, reading in (("before", before), ("after", after)):
-        if not reading or reading.get("error"):
-            error = " ".join(str(reading.get("error") or "no reading").split())[:200]
-            return f"{switch} was not read {word} the run ({error})"
+class _UnreadError(Exception):
+    """What ports of a switch moved is not known; the text says why."""
+
+
+def _switch(
+    switch: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    place: dict[str, Any],
+    lost: Mapping[str, list[int | None]],
+) -> None:
+    """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that)
+    to ``lost``. Raises _UnreadError."""
+    unread = _unread(before, "before") or _unread(after, "after")
+    if unread:
+        raise _UnreadError(f"{switch} was {unread}")
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
     if not up:
-        return f"no port of {switch} that was looked at is up"
+        raise _UnreadError(f"no port of {switch} that was looked at is up")
     if set(old) != set(new):
-        return f"{switch}: other ports were read before the run than after it"
+        raise _UnreadError(f"{switch}: other ports were read before the run than after it")
     for name in up:
+        port, neighbors = f"{switch} {name}", (new.get(name) or {}).get("neighbors") or ()
         first, last = ((ports.get(name) or {}).get("counters") or {} for ports in (old, new))
-        sent, received = growth(first, last, "tx_roce_packets"), growth(first, last, "rx_roce_packets")
-        if sent.value is None or received.value is None:
-            return f"{switch} {name}: {sent.why or received.why}"
         # From the node's point of view as for a NIC: what the switch received, the node sent.
-        place["sent_packets"] += received.value
-        place["received_packets"] += sent.value
-        place["ports"].append(f"{switch} {name}")
-        place["by_port"][f"{switch} {name}"] = [received.value, sent.value]
-        place["neighbors"][f"{switch} {name}"] = sorted(
-            {str(each["system"]) for each in (new.get(name) or {}).get("neighbors") or () if each.get("system")}
-        )
-        if sent.value or received.value:
-            moved.append(f"{switch} {name}")
-        why = _lost(f"{switch} {name}", first, last, place)
-        if why:
-            return why
+        received, sent = (_known(port, first, last, f"{way}_roce_packets") for way in ("tx", "rx"))
+        place["by_port"][port] = [sent, received]
+        place["neighbors"][port] = sorted({str(each["system"]) for each in neighbors if each.get("system")})
+        for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
+            shown = [counter for counter in counters if counter in last or counter in first]
+            lost[key].extend([] if shown else [None])
+            for counter in shown:
+                grown = _known(port, first, last, counter)
+                lost[key].append(grown)
+                if grown:
+                    place["events"][f"{counter} at {port}"] = grown
         marked = growth(first, last, "ecn_marked")
         if marked.value:
-            place["events"][f"ecn_marked at {switch} {name}"] = marked.value
-    return ""
+            place["events"][f"ecn_marked at {port}"] = marked.value
 
 
-def _lost(port: str, first: Mapping[str, Any], last: Mapping[str, Any], place: dict[str, Any]) -> str:
-    """Discards and pauses of one port; why they are not known, empty if they are or if the switch shows none."""
-    for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
-        shown = [counter for counter in counters if counter in last or counter in first]
-        if not shown:
-            place[f"{key}_unread"] = True
-        for counter in shown:
-            grown = growth(first, last, counter)
-            if grown.value is None:
-                return f"{port}: {grown.why}"
-            place[key] = (place[key] or 0) + grown.value
-            if grown.value:
-                label = f"{counter} at {port}"
-                place["events"][label] = place["events"].get(label, 0) + grown.value
-    return ""
+def _known(port: str, first: Mapping[str, Any], last: Mapping[str, Any], counter: str) -> int:
+    grown = growth(first, last, counter)
+    if grown.value is None:
+        raise _UnreadError(f"{port}: {grown.why}")
+    return grown.value

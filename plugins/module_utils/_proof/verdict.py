@@ -10,74 +10,35 @@ about hardware, so a simulated run is never proven, whatever they answered.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._results.readers.reading import picked
-from . import registry
 from .evidence import Evidence
-from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES, Doubts
+from .witness import AGREES, DISAGREES, IMPOSSIBLE, MISSING, STATES, Doubts, Heard, witnesses
 
 PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID = "PROVEN", "PATH PROVEN", "NOT PROVEN", "INVALID RUN"
 VERDICTS = (PROVEN, PATH_PROVEN, NOT_PROVEN, INVALID)
 _FACT = 320  # characters of one witness in the first line: a cause of the doctor is said in whole
 
 
-@dataclasses.dataclass(frozen=True)
-class Heard:
-    """One witness. ``state``: agrees, disagrees, missing or impossible; ``evidence``: what it said, in one sentence;
-    ``fact``: the same in a few words; ``needed``: whether a run without its word is not proven."""
-
-    name: str
-    title: str
-    state: str
-    evidence: str
-    fact: str = ""
-    unseen: str = ""
-    needed: bool = True
-    decides: bool = True
-    spares: Sequence[str] = ()
-
-    def as_result(self) -> dict[str, Any]:
-        return picked(self, "name", "title", "state", "evidence", "decides")
-
-
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """``line``: the first line of every report; ``besides``: what witnesses that do not decide say against the path, or
-    could not read."""
-
-    state: str
-    simulated: bool
-    line: str
-    reasons: tuple[str, ...]
-    witnesses: tuple[Heard, ...]
-    besides: tuple[str, ...] = ()
-
-    def as_result(self) -> dict[str, Any]:
-        return {
-            **picked(self, "state", "simulated", "line"),
-            "reasons": list(self.reasons),
-            "besides": list(self.besides),
-            "witnesses": [witness.as_result() for witness in self.witnesses],
-        }
-
-
 def hear(evidence: Evidence) -> list[Heard]:
     """Every witness; the list has the same names in the same order for every run."""
     found = []
-    for each in registry.witnesses():
+    for each in witnesses():
         doubts = Doubts()
-        said = doubts.says(each.judge(evidence, doubts))
-        found.append(Heard(each.name, each.title, *said, each.needed, each.decides, each.spares))
+        found.append(doubts.says(each.judge(evidence, doubts), each))
     return found
 
 
-def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
-    """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree."""
-    deciding = [w for w in witnesses if w.decides and (w.needed or w.state != MISSING)]
+def judge(heard: Sequence[Heard], simulated: bool) -> dict[str, Any]:
+    """One impossible witness makes it invalid; else each that decides and is needed, or was heard, has to agree.
+
+    Part ``verdict`` of the summary. ``line``: the first line of every report; ``besides``: what witnesses that do not
+    decide say against the path, or could not read.
+    """
+    deciding = [w for w in heard if w.decides and (w.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
-    others = {state: [w for w in witnesses if not w.decides and w.state == state] for state in STATES}
+    others = {state: [w for w in heard if not w.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
         reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
@@ -105,9 +66,14 @@ def judge(witnesses: Sequence[Heard], simulated: bool) -> Verdict:
         text = f"{text}; accepted: {'; '.join(each.fact for each in accepted)}"
     if others[DISAGREES]:
         text = f"{text}; the path has gaps: {_facts(others[DISAGREES])}"
-    besides = tuple(f"{each.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING])
-    line = f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}"
-    return Verdict(state, simulated, line, tuple(reasons), tuple(witnesses), besides)
+    return {
+        "state": state,
+        "simulated": simulated,
+        "line": f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}",
+        "reasons": reasons,
+        "besides": [f"{each.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING]],
+        "witnesses": [picked(each, "name", "title", "state", "evidence", "decides") for each in heard],
+    }
 
 
 def _path_only(said: Mapping[str, Sequence[Heard]]) -> tuple[str, list[str], str]:

@@ -1,29 +1,24 @@
-"""What a witness is, and how it comes to its word. Pure.
+"""What a witness is, and how it comes to its word. Pure, but for the table of all witnesses.
 
-A witness is a file in `witnesses` and an entry in witnesses.yml. Its `judge` takes all evidence, adds what is doubtful,
-and returns the sentence for the case that nothing is.
+A witness is a function in `witnesses` and an entry in witnesses.yml. It takes all evidence, adds what is doubtful, and
+returns the sentence for the case that nothing is.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+
+from .._judge import yaml_files
 
 if TYPE_CHECKING:
     from .evidence import Evidence
 
 AGREES, DISAGREES, MISSING, IMPOSSIBLE = "agrees", "disagrees", "missing", "impossible"
 STATES = (AGREES, DISAGREES, MISSING, IMPOSSIBLE)
-
-
-class Said(NamedTuple):
-    """``evidence``: one sentence; ``fact``: the same in a few words, for the first line of the report; ``unseen``: what
-    it could not observe although the data's way is certain."""
-
-    state: str
-    evidence: str
-    fact: str = ""
-    unseen: str = ""
 
 
 class Witness(NamedTuple):
@@ -33,6 +28,21 @@ class Witness(NamedTuple):
     title: str
     judge: Callable[[Evidence, Doubts], str]
     needs: str
+    needed: bool = True
+    decides: bool = True
+    spares: Sequence[str] = ()
+
+
+class Heard(NamedTuple):
+    """A witness with its word. ``state``: one of STATES; ``evidence``: one sentence; ``fact``: the same in a few words,
+    for the first line of the report; ``unseen``: what it could not observe although the data's way is certain."""
+
+    name: str
+    title: str
+    state: str
+    evidence: str
+    fact: str = ""
+    unseen: str = ""
     needed: bool = True
     decides: bool = True
     spares: Sequence[str] = ()
@@ -52,10 +62,22 @@ class Doubts:
     unseen: list[str] = dataclasses.field(default_factory=list)
     fact: str = ""
 
-    def says(self, good: str) -> Said:
+    def says(self, good: str, by: Witness) -> Heard:
         """``good``: the sentence if there is no doubt."""
         kinds = ((IMPOSSIBLE, self.impossible), (DISAGREES, self.wrong), (MISSING, self.missing))
         state = next((kind for kind, texts in kinds if texts), AGREES)
         texts = list(dict.fromkeys(text for _kind, found in kinds for text in found))
         sentence = "; ".join(text for text in [*(texts or [good]), *self.unseen, *self.notes] if text)
-        return Said(state, sentence, self.fact or "".join(texts[:1]), "; ".join(self.unseen))
+        fact, unseen = self.fact or "".join(texts[:1]), "; ".join(self.unseen)
+        return Heard(by.name, by.title, state, sentence, fact, unseen, by.needed, by.decides, by.spares)
+
+
+@functools.lru_cache(maxsize=1)
+def witnesses() -> tuple[Witness, ...]:
+    """All, in the order of the report. Raises ImportError without PyYAML."""
+    found = []
+    for name, entry in yaml_files.read(Path(__file__).with_name("witnesses.yml")).items():
+        file, _dot, function = entry.pop("judge", f"{name}.judge").partition(".")
+        judge = getattr(importlib.import_module(f"{__package__}.witnesses.{file}"), function)
+        found.append(Witness(name, judge=judge, **entry))
+    return tuple(found)

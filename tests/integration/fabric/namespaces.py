@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import schedule, wire
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric, from_hosts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric, Port, from_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENT = ROOT / "workloads/fabric/agent.py"
@@ -35,25 +35,14 @@ class Namespaces:
         self.environment: dict[int, dict[str, str]] = {}
 
     def _fabric(self) -> Fabric:
-        return from_hosts(
-            [
-                {
-                    "name": f"gpu{host:02d}",
-                    "rails": [
-                        {
-                            "device": f"mlx5_{rail}",
-                            "address": f"10.90.{rail}.{host + 1}",
-                            "gid_index": 3,
-                            "mtu": MTU,
-                            "rate": 400.0,
-                            "switch": f"leaf{rail}",
-                            "switch_port": f"1/{host + 1}",
-                        }
-                        for rail in range(self.rails)
-                    ],
-                }
+        return from_rows(
+            {
+                f"gpu{host:02d}": [
+                    Port(f"mlx5_{rail}", f"10.90.{rail}.{host + 1}", 3, MTU, 400.0, f"leaf{rail}", f"1/{host + 1}")
+                    for rail in range(self.rails)
+                ]
                 for host in range(self.hosts)
-            ]
+            }
         )
 
     def build(self) -> None:

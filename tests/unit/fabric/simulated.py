@@ -103,7 +103,7 @@ class Fabricated:
             if sweep.rail not in self.on_rail and not self.gaps:
                 return
             if self.gaps:
-                values[[index for index in range(len(sweep)) if not sweep.plays(index)]] = numpy.nan
+                values[[index for index in range(len(sweep)) if not self.fabric.has(sweep[index])]] = numpy.nan
             touched = self._touched(sweep)
         else:
             touched = set(range(len(sweep)))

@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import schedule, wire
-from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric, from_hosts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric, Port, from_rows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.readings import fabric_from
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,22 +131,14 @@ def test_hosts_compute_the_same_pairs_as_the_controller(hosts: int, rails: int) 
 
 
 def test_plan_of_a_thousand_hosts_fits_a_command_line() -> None:
-    hosts = [
+    site = from_rows(
         {
-            "name": f"gpu{number:04d}",
-            "rails": [
-                {
-                    "device": f"mlx5_{rail}",
-                    "address": f"10.{rail}.{number // 250}.{number % 250 + 1}",
-                    "gid_index": 3,
-                    "mtu": 9000,
-                }
-                for rail in range(8)
-            ],
+            f"gpu{number:04d}": [
+                Port(f"mlx5_{rail}", f"10.{rail}.{number // 250}.{number % 250 + 1}", 3, 9000) for rail in range(8)
+            ]
+            for number in range(1000)
         }
-        for number in range(1000)
-    ]
-    site = from_hosts(hosts)
+    )
     text = wire.encode(
         site, schedule.rounds(site, "full"), phase="reach", desk=("10.0.0.1", 1), port=2, word="w", limit=1
     )
@@ -153,8 +146,7 @@ def test_plan_of_a_thousand_hosts_fits_a_command_line() -> None:
 
 
 def test_one_host_or_a_host_twice_is_refused() -> None:
-    rail = {"device": "mlx5_0", "address": "192.0.2.1"}
     with pytest.raises(RefusedError, match="have no pair"):
-        from_hosts([{"name": "gpu01", "rails": [rail]}])
+        from_rows({"gpu01": [Port("mlx5_0", "192.0.2.1")]})
     with pytest.raises(RefusedError, match=r"gpu01.*is listed twice"):
-        from_hosts([{"name": "gpu01", "rails": [rail]}] * 2)
+        fabric_from([{"name": "gpu01"}] * 2, {})

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight import variables
-
 DRIVER = "570.86.15"
 
 
@@ -103,11 +101,11 @@ def put(*keys: Any) -> Put:
 
 
 def need(name: str, error: str = "") -> Put:
-    return Put(("needs",), variables.Need(name, ("sw01",), error, "what it is"), append=True)
+    return Put(("needs",), (name, ("sw01",), error, "what it is"), append=True)
 
 
 def file(exists: bool, readable: bool) -> Put:
-    row = variables.File("rocemesh_vcenter_ca_path", "/etc/ca.pem", exists, readable, "download it")
+    row = ("rocemesh_vcenter_ca_path", "/etc/ca.pem", "download it", {"exists": exists, "readable": readable})
     return Put(("files",), row, append=True)
 
 

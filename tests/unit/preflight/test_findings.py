@@ -39,8 +39,8 @@ def found(told: dict[str, Any]) -> list[Finding]:
         *controller.judge(controller.Controller(**seen), told["groups"]),
         *variables.groups(told["groups"]),
         *variables.unread(told["variables"], KNOWN, PREFIXES),
-        *variables.unset(told["needs"]),
-        *variables.files(told["files"]),
+        *(variables.unset(*need) for need in told["needs"]),
+        *(each for *words, seen_there in told["files"] for each in variables.file(*words, **seen_there)),
         *devices.switch("sw01", told["switch"]),
         *devices.vcenter(told["vcenter"], ["gpu01", "gpu02"], windows=told["windows"], dry=told["dry"]),
         *nodes.judge("gpu01", told["gpu01"], {**wanted, "asleep": asleep.get("gpu01", "")}),
@@ -169,9 +169,11 @@ def test_a_missing_library_is_named_once_and_not_by_every_device() -> None:
 
 def test_libraries_and_collections_are_those_of_the_requirements_files() -> None:
     wanted = re.findall(r"(?m)^([A-Za-z0-9_\[\]-]+)>=([\d.]+),<([\d.]+)", (ROOT / "requirements.txt").read_text())
-    assert {(each.project, each.least, each.below) for each in controller.LIBRARIES} == set(wanted)
+    libraries = controller.needs("libraries").values()
+    assert {(each["project"], each["least"], each["below"]) for each in libraries} == set(wanted)
     ranges = load(ROOT / "galaxy.yml")["dependencies"]
-    assert {name: f">={least},<{below}" for name, (least, below, _group) in controller.COLLECTIONS.items()} == ranges
+    own = controller.needs("collections").items()
+    assert {name: f">={each['least']},<{each['below']}" for name, each in own} == ranges
     assert load(ROOT / "meta" / "runtime.yml")["requires_ansible"] == f">={controller.LEAST_ANSIBLE}.0"
 
 

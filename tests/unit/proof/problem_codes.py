@@ -10,9 +10,13 @@ import copy
 import pathlib
 from typing import Any, Iterator
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import NOT_PROVEN, PATH_PROVEN, PROVEN
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import DISAGREES, MISSING, Witness
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import (
+    DISAGREES,
+    MISSING,
+    Witness,
+    witnesses,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import snapshots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due, judge, moved_bytes, table
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Doubts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Doubts, witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 from hypothesis import given
@@ -51,7 +51,7 @@ GOOD = pair(reading(port(1000, 2000)), reading(port(1000 + WORDS, 2000 + WORDS))
 def told(found: dict[str, Any], due: Due | None = _DUE) -> tuple[str, str]:
     """State and sentence of the witness, as far as the counters alone decide."""
     doubts = Doubts()
-    said = doubts.says(judge(found, due, doubts))
+    said = doubts.says(judge(found, due, doubts), witnesses()[0])
     return said.state, said.evidence
 
 

@@ -8,8 +8,9 @@ import re
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.registry import witnesses as all_witnesses
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import Heard, judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Heard
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import witnesses as all_witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
 from hypothesis import given
@@ -309,12 +310,12 @@ def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run() -> Non
 @given(st.lists(st.sampled_from(["agrees", "disagrees", "missing", "impossible"]), max_size=7), st.booleans())
 def test_proven_takes_hardware_and_the_word_of_every_witness(states: list[str], simulated: bool) -> None:
     verdict = judge([Heard(str(index), "Somebody", state, "x") for index, state in enumerate(states)], simulated)
-    assert (verdict.state == "PROVEN") == (bool(states) and set(states) == {"agrees"} and not simulated)
-    assert (verdict.state == "INVALID RUN") == ("impossible" in states)
-    assert verdict.line.startswith("SIMULATED - ") == simulated
-    if verdict.state != "PROVEN":
-        assert not proven_alone(verdict.line)
-        assert verdict.reasons or not states
+    assert (verdict["state"] == "PROVEN") == (bool(states) and set(states) == {"agrees"} and not simulated)
+    assert (verdict["state"] == "INVALID RUN") == ("impossible" in states)
+    assert verdict["line"].startswith("SIMULATED - ") == simulated
+    if verdict["state"] != "PROVEN":
+        assert not proven_alone(verdict["line"])
+        assert verdict["reasons"] or not states
 
 
 def test_the_first_line_says_the_fact_and_not_who_said_it() -> None:
@@ -426,11 +427,15 @@ def test_witnesses_are_the_same_in_the_same_order_whatever_is_given() -> None:
     assert [one["name"] for one in summary()["verdict"]["witnesses"]] == [each.name for each in all_witnesses()]
 
 
-def test_each_witness_is_a_file_of_its_own_and_says_what_it_needs() -> None:
+def test_each_judge_is_a_witness_of_the_table_and_says_what_it_needs() -> None:
     folder = pathlib.Path(tf_cnn.__file__).parents[2] / "_proof" / "witnesses"
-    assert sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__") == sorted(
-        each.name for each in all_witnesses()
-    )
+    judges = [
+        (path.stem, name)
+        for path in folder.glob("*.py")
+        for name in re.findall(r"(?m)^def (\w+)\(evidence: Evidence, doubts: Doubts\) -> str:", path.read_text())
+    ]
+    table = [each.judge for each in all_witnesses()]
+    assert sorted(judges) == sorted((judge.__module__.rpartition(".")[2], judge.__name__) for judge in table)
     assert all(witness.needs and witness.title for witness in all_witnesses())
 
 

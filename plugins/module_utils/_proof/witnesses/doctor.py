@@ -11,7 +11,7 @@ from typing import Any, Mapping
 
 from ..._judge.packs.model import CANDIDATE
 from ..._results.figures.speed import BAD
-from ..evidence import Evidence
+from ..evidence import Evidence, rows
 from ..witness import Doubts
 
 # A queue asked its sender to wait, or marked packets: the lossless class does its work.
@@ -28,7 +28,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     if diagnosis.get("failed"):
         doubts.missing.append(f"it failed: {diagnosis['failed']}")
         return ""
-    findings = [finding for finding in diagnosis.get("findings") or () if isinstance(finding, Mapping)]
+    findings = rows(diagnosis.get("findings"))
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
     for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..binding import shortly_before
-from ..evidence import Evidence, short
+from ..evidence import Evidence, rows, short
 from ..witness import Doubts
 
 
@@ -16,8 +16,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     fabric = evidence.fabric or {}
     report = fabric.get("report")
     if not isinstance(report, Mapping) or not report:
-        reason = str(fabric.get("skipped") or "no check before this run")
-        doubts.missing.append(reason)
+        doubts.missing.append(str(fabric.get("skipped") or "no check before this run"))
         return ""
     if report.get("simulated"):
         doubts.missing.append("its devices or programs were SIMULATED")
@@ -31,7 +30,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     job = {short(name) for name in evidence.job.hosts}
     if job - checked or not job:
         doubts.missing.append(f"not checked: {', '.join(sorted(job - checked)[:4]) or 'which hosts the job had'}")
-    faults = [fault for fault in report.get("faults") or () if isinstance(fault, Mapping)]
+    faults = rows(report.get("faults"))
     for fault in faults:
         hosts = {short(str(name)) for name in fault.get("hosts") or ()}
         text = f"{fault.get('place')}: {fault.get('thing')} ({fault.get('found')})"

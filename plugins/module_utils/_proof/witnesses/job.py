@@ -9,10 +9,15 @@ from ..witness import Doubts
 
 # What CUDA calls its devices: "NVIDIA H100 80GB HBM3", older drivers "Tesla V100-SXM2-16GB", "A100-SXM4-40GB".
 _GPU = re.compile(r"NVIDIA |Tesla |Quadro |GeForce |TITAN |GRID |[A-Z]{1,2}\d{1,3}[A-Z]?\b")
+# What each rank says of itself, what is right, and how that is said.
+_MEANS = (
+    ("backend", re.compile(r"nccl\Z"), "talked through", "used", "NCCL"),
+    ("device", _GPU, "computed on", "computed on", "GPUs"),
+)
 
 
 def judge(evidence: Evidence, doubts: Doubts) -> str:
-    job, result = evidence.job, evidence.result or {}
+    job = evidence.job
     if not job.id or not job.hosts or job.ranks is None:
         doubts.missing.append("the run, its hosts or its number of ranks are not known")
     if len(job.names) != len(job.hosts):
@@ -31,18 +36,12 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     expected = evidence.expected_ranks
     if expected is not None and job.ranks is not None and expected != job.ranks:
         doubts.wrong.append(f"{expected} ranks were to be started, the job had {job.ranks}")
-    per_rank = list(result.get("per_rank") or ())
-    for key, what in (("backend", "what the ranks talked through"), ("device", "what the ranks computed on")):
-        values = {str((rank.get("machine") or {}).get(key) or "") for rank in per_rank}
+    for key, right, through, used, wanted in _MEANS:
+        values = {str(machine.get(key) or "") for machine in evidence.machines}
+        other = sorted(value for value in values if not right.match(value))
         if not values or "" in values:
-            doubts.missing.append(f"not every rank says {what}")
-            continue
-        other = sorted(value for value in values if (value != "nccl" if key == "backend" else not _GPU.match(value)))
-        if other:
-            noun = "the ranks used" if key == "backend" else "the ranks computed on"
-            doubts.wrong.append(f"{noun} {', '.join(other)}, not {'NCCL' if key == 'backend' else 'GPUs'}")
-    return (
-        f"run {job.id}: {job.ranks} ranks with NCCL ({job.network}) on GPUs of {len(job.hosts)} hosts"
-        if job.hosts
-        else ""
-    )
+            doubts.missing.append(f"not every rank says what the ranks {through}")
+        elif other:
+            doubts.wrong.append(f"the ranks {used} {', '.join(other)}, not {wanted}")
+    said = f"run {job.id}: {job.ranks} ranks with NCCL ({job.network}) on GPUs of {len(job.hosts)} hosts"
+    return said if job.hosts else ""

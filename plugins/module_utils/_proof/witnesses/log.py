@@ -73,9 +73,8 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
             doubts.wrong.append(
                 f"{key} is {parameters[key]} in the log and {evidence.workload[key]} in the workload given"
             )
-    machines = [rank.get("machine") or {} for rank in result.get("per_rank") or ()]
     for key, own in (("num_batches", "batches"), ("batch_size_per_device", "batch_size")):
-        values = {str(machine[own]) for machine in machines if own in machine}
+        values = {str(machine[own]) for machine in evidence.machines if own in machine}
         if values and parameters.get(key) is not None and values != {str(parameters[key])}:
             doubts.wrong.append(f"{key} is {parameters[key]} in the log, and {', '.join(sorted(values))} of the ranks")
     job = evidence.job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..binding import during, same_job
-from ..evidence import Evidence, Job, short, whole
+from ..evidence import Evidence, Job, rows, short, whole
 from ..witness import Doubts
 
 GOOD = "gdrdma"
@@ -21,9 +21,7 @@ PATHS: Mapping[str, str] = {
 def judge(evidence: Evidence, doubts: Doubts) -> str:
     path, job = evidence.path, evidence.job
     if not path:
-        backends = {
-            (rank.get("machine") or {}).get("backend") for rank in (evidence.result or {}).get("per_rank") or ()
-        }
+        backends = {machine.get("backend") for machine in evidence.machines}
         other = ", ".join(sorted(str(backend) for backend in backends - {None}))
         log = f"the ranks used {other}, not NCCL" if other and "nccl" not in backends else "no NCCL log was read"
         doubts.missing.append(f"{log}; a run without one is unknown, not good")
@@ -37,21 +35,19 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         doubts.missing.append(reason)
     elif verdict != GOOD:
         doubts.missing.append(f"the reader said {verdict!r}, which is not known here: {reason}")
-    problems = [problem for problem in path.get("problems") or () if isinstance(problem, Mapping)]
-    doubts.wrong.extend(
-        str(problem.get("message")) for problem in problems if problem.get("message") not in (None, reason)
-    )
+    problems = rows(path.get("problems"))
+    doubts.wrong += [str(each["message"]) for each in problems if each.get("message") not in (None, reason)]
     if path.get("ok") is None:
         doubts.missing.append("the reader does not say whether the log is in order")
     elif verdict == GOOD and (path.get("ok") is not True or problems) and not doubts.wrong:
         doubts.wrong.append("the reader says that the log is not in order")
     if verdict == GOOD:
-        pairs = [pair for pair in path.get("pairs") or () if isinstance(pair, Mapping)]
+        pairs = rows(path.get("pairs"))
         _pairs(path, pairs, job, doubts)
         _nics(path, pairs, doubts)
         _bound(path, job, doubts)
         _roce(path, job, doubts)
-        _same_ranks(path, evidence, doubts)
+        _same_ranks(path, pairs, evidence, doubts)
         return f"{PATHS[GOOD]} on {len(pairs)} pairs of ranks: {reason}"
     doubts.fact = PATHS.get(verdict, "")
     return ""
@@ -90,8 +86,8 @@ def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, do
 def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubts) -> None:
     """Each NIC that a channel takes has to be one that NCCL named on that host: its counters and its network count."""
     named: dict[str, set[Any]] = {}
-    for hca in path.get("hcas") or ():
-        if isinstance(hca, Mapping) and hca.get("name"):
+    for hca in rows(path.get("hcas")):
+        if hca.get("name"):
             named.setdefault(short(str(hca.get("host") or "")), set()).add(hca.get("index"))
     for pair in pairs:
         for side, end in (("send", "source_host"), ("receive", "target_host")):
@@ -101,11 +97,10 @@ def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubt
                 doubts.missing.append(f"the NICs that NCCL used on {host} are not known")
 
 
-def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
+def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidence: Evidence, doubts: Doubts) -> None:
     """The ranks of NCCL's log were where those of the training were. Groups without a communicator of all ranks have
     numbers of this reader's own: then each host has to have as many."""
-    per_rank = list((evidence.result or {}).get("per_rank") or ())
-    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in per_rank}
+    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in evidence.per_rank}
     rank_hosts = path.get("rank_hosts")
     if not isinstance(rank_hosts, Mapping) or not rank_hosts:
         doubts.missing.append("the hosts of NCCL's ranks are not known")
@@ -116,8 +111,7 @@ def _same_ranks(path: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> 
         doubts.wrong.append("the ranks of NCCL's log were not on the hosts where they trained")
     if path.get("grouped") is not True and any(
         probed.get(str(pair.get(end))) != short(str(pair.get(f"{end}_host") or ""))
-        for pair in path.get("pairs") or ()
-        if isinstance(pair, Mapping)
+        for pair in pairs
         for end in ("source", "target")
     ):
         doubts.wrong.append("NCCL's log puts a rank on two hosts")
@@ -150,7 +144,7 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
     elif job.network and used != {job.network}:
         doubts.wrong.append(f"NCCL used {', '.join(sorted(used))}, asked for was {job.network}")
     layers = {str(layer) for layer in path.get("layers") or ()}
-    hcas = [hca for hca in path.get("hcas") or () if isinstance(hca, Mapping)]
+    hcas = rows(path.get("hcas"))
     layers |= {str(hca.get("layer")) for hca in hcas}
     if any(layer.startswith("IB") for layer in layers):
         doubts.wrong.append("NCCL used InfiniBand, which is not in scope: this proof is about RoCE")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
 
 from ..evidence import Evidence, short
 from ..witness import Doubts
@@ -13,9 +12,8 @@ _FATAL = ("missing_ranks", "too_many_ranks", "duplicate_rank", "rank_conflict", 
 
 
 def judge(evidence: Evidence, doubts: Doubts) -> str:
-    result, job = evidence.result or {}, evidence.job
-    per_rank = list(result.get("per_rank") or ())
-    for problem in result.get("problems") or ():
+    job, per_rank = evidence.job, evidence.per_rank
+    for problem in (evidence.result or {}).get("problems") or ():
         if problem.get("code") in RANK_CODES:
             (doubts.impossible if problem["code"] in _FATAL else doubts.wrong).append(str(problem.get("message")))
     if not per_rank:
@@ -31,21 +29,17 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         doubts.missing.append(f"{len(per_rank)} results, but the log does not tell whose they are")
     elif sorted(numbers, key=str) != sorted(range(len(per_rank)), key=str):
         doubts.impossible.append(f"the ranks number themselves {', '.join(map(str, numbers[:8]))}")
-    worlds = {(rank.get("machine") or {}).get("world", expected) for rank in per_rank}
+    worlds = {machine.get("world", expected) for machine in evidence.machines}
     if len(worlds) > 1 or (expected is not None and worlds - {expected}):
         doubts.impossible.append(f"ranks say that there are {', '.join(map(str, sorted(worlds, key=str)))} ranks")
-    _weights(per_rank, doubts)
+    weights = {machine.get("checksum") for machine in evidence.machines} - {None}
+    if "" in weights:
+        doubts.missing.append("a rank does not say which weights it ended with")
+    if len(weights) > 1:
+        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
     hosts = collections.Counter(short(str(rank.get("host") or "")) for rank in per_rank)
     if "" in hosts or not job.hosts:
         doubts.missing.append("the hosts of the ranks are not known")
     else:
         doubts.wrong += job.foreign(list(hosts), "ranks trained on")
     return f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}"
-
-
-def _weights(per_rank: list[dict[str, Any]], doubts: Doubts) -> None:
-    weights = {(rank.get("machine") or {}).get("checksum") for rank in per_rank} - {None}
-    if "" in weights:
-        doubts.missing.append("a rank does not say which weights it ended with")
-    if len(weights) > 1:
-        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")

@@ -155,12 +155,11 @@ def build(inputs: Inputs) -> dict[str, Any]:
             booted=_booted(inputs.evidence.get("hosts")),
         )
     )
-    verdict = judge(heard, inputs.simulated)
     return {
         "format": FORMAT,
         "run_id": inputs.run_id,
         "simulated": inputs.simulated,
-        "verdict": verdict.as_result(),
+        "verdict": judge(heard, inputs.simulated),
         "ranks": len(per_rank),
         "images_per_second": {
             "total": result.get("total"),
