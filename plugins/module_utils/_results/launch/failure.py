@@ -19,11 +19,10 @@ from .causes import Diagnosis, ending, rules
 from .mpirun import Node
 from .progress import STEP
 from .stall import Stall, behind, held, numbered, table
-from .waits import Standstill, Waits, is_echo
+from .waits import KEPT, Standstill, Waits, is_echo
 
 _KILLED = 137
 TIMED_OUT = (124, _KILLED, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
-_KEPT = 300  # characters of a line that are kept as evidence
 # Rules whose lines may be the echo of another rank's end: who stood still says more.
 _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
@@ -103,7 +102,7 @@ class Output:
 
     @property
     def tail(self) -> str:
-        return " | ".join(self._tail)[:_KEPT]
+        return " | ".join(self._tail)[:KEPT]
 
     def name(self, text: str) -> str:
         """The inventory name of what a message calls a host (address or name)."""
@@ -124,9 +123,9 @@ class Output:
             return
         if self._before.endswith(" exited on") and text.startswith("signal "):
             text = f"{self._before} {text}"  # Open MPI 5 prints it on two lines
-        self._tail.append(text[:_KEPT])
+        self._tail.append(text[:KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
-            self.last_of[line.rank] = text[:_KEPT]
+            self.last_of[line.rank] = text[:KEPT]
             step = STEP.match(text) if "images/sec" in text else None
             if step:
                 self.steps[line.rank] = int(step[1][:18])
@@ -138,7 +137,7 @@ class Output:
                 self.raised.pop(line.rank, None)
             if len(self.raised) < _RANKS and _RAISED.match(text):
                 self.raised.pop(line.rank, None)
-                self.raised[line.rank] = text[:_KEPT]
+                self.raised[line.rank] = text[:KEPT]
                 self._erring.add(line.rank)
         self._match(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
@@ -147,7 +146,7 @@ class Output:
             node = _NODE.search(text)
             if node:
                 self.nodes.setdefault(node["host"])
-        self._before = text[-_KEPT:]
+        self._before = text[-KEPT:]
 
     def _match(self, rank: int | None, text: str, lower: str) -> None:
         for order, (rule, sign) in enumerate(self._rules[: self._order + 1]):
@@ -158,9 +157,9 @@ class Output:
             host = groups.get("host") or groups.get("host2")
             if order < self._order or self.hit is None:
                 self._order, self.rule = order, rule
-                self.hit = _Hit(rank, text[:_KEPT], match, bool(host), {})
+                self.hit = _Hit(rank, text[:KEPT], match, bool(host), {})
             elif host and not self.hit.named:
-                self.hit = _Hit(rank, text[:_KEPT], match, True, self.hit.hosts)
+                self.hit = _Hit(rank, text[:KEPT], match, True, self.hit.hosts)
             if host and len(self.hit.hosts) < _NAMES:
                 self.hit.hosts.setdefault(host)
             return
@@ -297,7 +296,7 @@ def _by_report(seen: Output) -> Diagnosis | None:
         return ending("signal", [host], int(signal["rank"]), signal[0], signal=signal["signal"], name=signal["name"])
     if exited:
         rank = int(exited["rank"])
-        evidence = seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT]
+        evidence = seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:KEPT]
         return ending("first_to_fail", seen.host_of(rank), rank, evidence, code=exited["code"])
     if seen.unreported:
         evidence = f"A daemon failed to report back after being spawned. {seen.unreported[0]}"

@@ -14,7 +14,7 @@ import re
 from typing import Match, Pattern
 
 _LIMIT = 1 << 16
-_KEPT = 300
+KEPT = 300  # characters of a line that are kept as evidence
 
 WORDS = (
     "watchdog",
@@ -103,18 +103,18 @@ class Waits:
         barrier = _BARRIER.search(text)
         if barrier:
             self._missing.update(map(int, barrier["ranks"].split(",")))
-            self._evidence = self._evidence or text[:_KEPT]
+            self._evidence = self._evidence or text[:KEPT]
         for pattern in _CLOSED:
             closed = pattern.search(text)
             if closed and len(self._peers) < _LIMIT:
                 self._peers.setdefault(closed["peer"], set()).add(rank)
-                self._evidence = self._evidence or text[:_KEPT]
+                self._evidence = self._evidence or text[:KEPT]
 
     def _wait(self, rank: int, match: Match[str], text: str) -> None:
         if len(self._waited) < _LIMIT:
             self._waited.setdefault(rank, int(match["milliseconds"]) / 1000)
             self._seen.add(rank)
-        self._evidence = self._evidence or text[:_KEPT]
+        self._evidence = self._evidence or text[:KEPT]
 
     def result(self, world: int) -> Standstill | None:
         """``world``: how many ranks there were, 0 if unknown. None: no rank waited in vain or lost a peer."""

@@ -179,10 +179,8 @@ def _gradients(
         return lim.Limit("size of the gradients", float(sizes.pop()), "bytes", "as the ranks report it")
     parameters, precision = given.get("parameters"), given.get("gradient_precision")
     formats = {str(rank.get("machine", {}).get("gradients") or "nothing") for rank in per_rank}
-    own = (
-        str(workload.get("variables", "")).startswith("distributed_data_parallel")
-        and workload.get("model") == "resnet50"
-    )
+    distributed = str(workload.get("variables", "")).startswith("distributed_data_parallel")
+    own = distributed and workload.get("model") == "resnet50"
     if own and not parameters:
         parameters = lim.RESNET50_PARAMETERS
     if own and not precision:
@@ -201,13 +199,12 @@ def _gradients(
 
 
 def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes: int | None) -> lim.Comparison:
-    what = ways.bandwidth_label(row)
-    known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
-    if row["path"] not in NIC_PATHS:
-        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
-    else:
+    if row["path"] in NIC_PATHS:
+        known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
         limit = lim.allreduce_gbyte_per_s(link, known_nodes, row["ranks"])
-    return lim.Comparison(what, row["gb_s"], limit, physical=True)
+    else:
+        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
+    return lim.Comparison(ways.bandwidth_label(row), row["gb_s"], limit, physical=True)
 
 
 def _all_reduce_tests(

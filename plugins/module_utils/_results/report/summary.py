@@ -113,10 +113,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
     ]
     unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
     if unreal:
-        message = (
+        shown = (
             f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
         )
-        problems.append({"code": "benchmark_simulated", "message": message})
+        problems.append({"code": "benchmark_simulated", "message": shown})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
     job = Job.of(inputs.evidence.get("job"))
     nics = _nics(inputs, job, path)
