@@ -19,6 +19,8 @@ import re
 from pathlib import Path
 from typing import Iterator
 
+from .patterns import form, forms
+
 # Those of the last block are known alone: joined to another, to figures or signs they are how people make passwords.
 _COMMON, _FIELD, _ALONE = (
     frozenset(block.split())
@@ -39,26 +41,10 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MIXED = re.compile(r"[A-Za-z][._-]?\d\d|\d\d[._-]?[A-Za-z]|[^\w.-]")
 _HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
 _UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
-_LEET = re.compile(
-    r"(?!.{15})(?:\d+[a-z]+|[a-z]+\d+)(?:\d*[a-z]+\d+)[a-z\d]*|(?=.*[a-z]{2})(?=(?:[a-z]*\d){6})[a-z\d]*\d",
-    re.IGNORECASE,
-)
 _FIGURES = re.compile(r"[A-Za-z]{4}[._-]?\d\d")
 _YEAR = re.compile(r"[A-Za-z]{4,}(?:(?:19|20)\d\d\W*|[!$%*]\d\d+|\d{2,}[!$#*]+)")  # as people make them
-# What a system or a maker names by a scheme of its own: interfaces, products of NVIDIA.
-_NAMED = re.compile(
-    r"nvme\d+n\d+(?:p\d+)?|(?:en|eth|ib|wl|bond|swp)[a-z]{0,2}\d+(?:[a-z]{1,2}\d+){0,5}"
-    r"|(?:MC|MM|MF|MQ|MS|MT)[A-Z]\d[0-9A-Z-]+(?:_[A-Z][a-z0-9])?"
-)
 _MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
-# Words before the digits of a digest that is no secret; a line of a list of sums.
-_DIGEST = re.compile(
-    r"(?:(?:commit|revision|digest|image|container|layer|checksum|blob|tree|build|machine|boot|invocation|fingerprint|etag"
-    r"|hash|srcversion)(?:[ _-]?id)?[\"'\]]*[:= @]|(?:sha\d+|md5)(?:sum)?[\"'\]]*[:=])[\"' \\]*(?:sha256:)?$"
-    r"|(?:overlay2|volumes|blobs|snapshots|docker|containers?|cri-containerd|libpod)[/-]$",
-    re.IGNORECASE,
-)
 _SUM = re.compile(r"^[0-9a-f]{32,}  \S+$", re.MULTILINE)
 
 
@@ -85,15 +71,13 @@ def _is_alone(letters: str) -> bool:
 
 def _oddity(part: str, strict: int) -> int:
     """How odd a part is that has no point or dash in it."""
-    if _is_word(part) or not re.search(r"[^\W_]", part):
-        return 0
-    if _UNITS.fullmatch(part):
+    if _is_word(part) or not re.search(r"[^\W_]", part) or _UNITS.fullmatch(part):
         return 0
     if part.isdigit():
         return _ODD * (len(part) > 7 and strict > 1)
     if _HEX.fullmatch(part):
         return _ODD * (len(part) > ((18, 18, 10) if part.startswith("0x") else (18, 15, 5))[strict])
-    odd, runs = 5 * bool(_LEET.fullmatch(part)), _RUN.findall(part)
+    odd, runs = 5 * bool(form("leet").fullmatch(part)), _RUN.findall(part)
     for before, run, after in zip(["", *runs], runs, [*runs[1:], ""]):
         if run[0].isdigit():
             glued = before.isalpha() and after.isalpha() and min(len(before), len(after)) < 3
@@ -124,7 +108,7 @@ def _strange(token: str, strict: int) -> tuple[int, int] | None:
             bare = bare.replace("-", "")
         odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
         odd += 3 * bool(strict > 1 and _FIGURES.search(bare))
-        odd = max(odd, _ODD * bool(_YEAR.fullmatch(bare))) * (not _NAMED.fullmatch(bare))
+        odd = max(odd, _ODD * bool(_YEAR.fullmatch(bare))) * (not form("named").fullmatch(bare))
         alone = (
             sum(map(_is_alone, _WORDS.findall(bare))) if bare.lower() not in _ALONE and not _HEX.fullmatch(bare) else 0
         )
@@ -138,55 +122,11 @@ def _strange(token: str, strict: int) -> tuple[int, int] | None:
     return taken[0][0], taken[-1][1]
 
 
-# Words that name a secret: of passwords, and of what a machine made, which is odd.
-_STRONG = (
-    r"(?<!\S)/p(?=:)|(?<!by)(?<!com)pass(?!ed|es\b|ing|iv|th|age)(?:w(?:or)?d|wort|phrase|key|code|in|out)?|(?<![a-z])pwd?(?![a-z])"
-    r"|bindpw|rootpw|secret(?!-\d+\]|ar)|credential|(?<![a-z])creds?(?![a-z])|psk|authtok|(?<![a-z])(?:so-)?pin(?![a-z])"
-    r"|(?<![a-z])cak(?![a-z])|communit(?:y6?|ies)|masterauth|requirepass"
-    r"|(?:shared|registration|access|api|private|activation|encryption|enroll?ment|join)[_-]?key(?!s)"
-    r"|authorization|cookie|kennwort|contrase|senha|wachtwoord|hasło|парол|密码"
-)
-_WEAK = (
-    r"(?:token|(?<![lprq])(?<!\b[lprq]_)key|auth|authentication|session|ticket|signature|e?n?crypt|bearer|licen[cs]e"
-    r"|crumb|identified|echo|printf|send(?:line)?|<<<|login|webhook|certificate"
-    r"|(?<![^\s\"'(\[,:;=])(?:root|admin(?:istrator)?)(?=[\"'` \t]*[,/|:+&])"
-    r"|(?<![a-z])(?:sig|sid|code|priv))(?:s|\d|_?id)?(?![a-z])"
-)
-# One letter of a command, before a password in most.
-_OPTION = r"(?<![\w-])-(?:[pPwak]|pa|pw)(?![\w-])|(?<![\w-])-u[ \t]+[\"']?[\w.$-]+(?=:)"
-_NAME = re.compile(rf"(?P<strong>{_STRONG})|{_WEAK}|(?P<option>{_OPTION})", re.IGNORECASE)
-_BEHIND = re.compile(
-    r"(?:[A-Z_.-][\w.-]{0,40}|s|\d)?[\"'\])}>*]*(?:[ \t]*\([^()\n]{1,30}\)(?=:))?"
-    r"(?:[ \t]*(?::=|=>|->|[:=]+|[,|>/]|\.{3,}[ \t]*:?)[ \t]*"
-    r"(?:[|>][+-]?\d?[ \t]*(?=\n))?(?:\n[ \t]+(?:[*>-][ \t]+)?|\n+(?:[*>-][ \t]+)?(?![\w. -]{0,40}[:=]|\[))?"
-    r"(?P<sign>)|[ \t]+(?:is|was|to)[ \t]+(?P<said>))?",
-    re.IGNORECASE,
-)
 _VALUE = re.compile(r"[A-Za-z]{0,2}\"((?:[^\"\\\n]|\\.)*)\"?|[A-Za-z]{0,2}'([^'\n]*)'?|([^\s\"'<>]+)")
-# No value, a scheme or algorithm before it, a short figure, or a stand-in.
-_NOTHING = re.compile(
-    r"\W*|\W{0,8}(?:none|null|nil|n/a|true|false|yes|no|on|off|unknown|unlimited|redacted|hidden|omitted|0+|\d{1,3}|\d+\.\d+"
-    r"|basic|digest|bearer|token|negotiate|ntlm|sha\d*|md5|aes|des|SERIAL\d{4}|\d+\.\d+\.\d+\.\d+(?:[:/]\d+)?"
-    r"|(?:(?:host|user|domain|secret|masked)-\d+(?:\.invalid)?[@.:]?)+)\W{0,8}",
-    re.IGNORECASE,
-)
 _REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
 _SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----(?s:(?!-----BEGIN).)*?(?:-----END [A-Z0-9 ]+-----|(?=-----BEGIN)|\Z)")
-# A file's bytes in digits of 16, by xxd and by openssl.
-_DUMP = re.compile(
-    r"(?:(?:^|(?<=[\"' \t]))[0-9a-f]{8}(?:: (?:[0-9a-f]{4} )+|  (?:[0-9a-f]{2} +)+\|).*\n?)+"
-    r"|(?:^[ \t]+(?:[0-9a-f]{2}:){8,}.*\n?)+",
-    re.MULTILINE,
-)
-# A key in groups of digits.
-_ROW = re.compile(
-    r"(?<![\w:.-])(?:(?:(?!00)[0-9a-f]{2}[ :]){11,}[0-9a-f]{2}|(?:[0-9A-Fa-f]{4}[ -]){5,}[0-9A-Fa-f]{4}"
-    r"|(?:\d{6}-){5,}\d{6})(?![\w:.-])"
-)
 # The neighbourhood of a name: two lines more behind that of a password, the line alone behind others.
 _NEAR = re.compile(r"(?=([^\n]{0,200}(?:\n[^\n]{0,200}){0,2}))(?=([^\n]{0,200}))")
-_USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]+(?=@)")
 
 
 def spans(text: str) -> list[tuple[int, int, str]]:
@@ -207,14 +147,14 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
-    for whole in (_PEM, _DUMP, _ROW, _USERINFO):
+    for whole in forms("secrets"):
         for match in whole.finditer(view):
-            if match[0] not in USERS and not _NOTHING.fullmatch(match[0]):
+            if match[0] not in USERS and not form("nothing").fullmatch(match[0]):
                 yield match.span()
     near = bytearray(len(view))
     for token in _TOKEN.finditer(view):
         if _is_name(token[0]):
-            for name in _NAME.finditer(view, token.start(), token.end() + 99):
+            for name in form("secret_name").finditer(view, token.start(), token.end() + 99):
                 if name.start() >= token.end():
                     break
                 yield from _values(view, name, only_values)
@@ -229,7 +169,7 @@ def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
 
 @functools.lru_cache(1 << 18)
 def _is_name(token: str) -> bool:
-    return _NAME.search(f"{token}: {token} x:") is not None
+    return form("secret_name").search(f"{token}: {token} x:") is not None
 
 
 def _part(view: str, token: re.Match[str], strict: int) -> Iterator[tuple[int, int]]:
@@ -245,13 +185,13 @@ def _is_digest(view: str, start: int, end: int) -> bool:
     """Whether it is one in a field where none is secret."""
     if not re.fullmatch(r"[0-9a-f]{19,}", view[start:end]):
         return False
-    return bool(_DIGEST.search(view, max(0, start - 40), start) or _SUM.match(view, start))
+    return bool(form("before_digest").search(view, max(0, start - 40), start) or _SUM.match(view, start))
 
 
 def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple[int, int]]:
     """What is behind a name: its value as a whole, or the words that follow."""
     strong = (name["strong"] or "").lower()
-    behind = _BEHIND.match(view, name.end())
+    behind = form("behind_name").match(view, name.end())
     place = behind.end() if behind else name.end()
     value_follows = bool(behind and behind.lastgroup)
     header = value_follows and strong in ("authorization", "cookie")
@@ -267,7 +207,7 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
     for number, token in enumerate(_TOKEN.finditer(view, place, line if line >= 0 else len(view))):
         if number >= zone:
             break
-        if _NOTHING.fullmatch(token[0]):
+        if form("nothing").fullmatch(token[0]):
             continue
         if name["option"]:
             if re.match(r"[^/~-].*[A-Za-z]|[A-Za-z]", token[0]) and not _is_spoken(token[0]):
@@ -287,23 +227,16 @@ def _value_of(view: str, place: int, is_said: bool) -> Iterator[tuple[int, int]]
     bare = view[start:end].rstrip(",;)}] \t")
     path = bare[:1] in ("/", "~") and not _strange(bare, 2)
     spoken = is_said and _is_spoken(bare)
-    if bare and not (_NOTHING.fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
+    if bare and not (form("nothing").fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
         yield start, start + len(bare)
 
 
 def _is_spoken(token: str) -> bool:
     """Whether a token is a word of everyday use, or names a secret itself."""
     word = _SPOKEN.fullmatch(token)
-    return bool(word and (word[1].lower() in _COMMON or _NAME.fullmatch(word[1])))
+    return bool(word and (word[1].lower() in _COMMON or form("secret_name").fullmatch(word[1])))
 
 
-_ESCAPE = re.compile(
-    r"\0(?=[^\0]\0)|\\\r?\n[ \t]*|'\"'\"'|\\+(?:[\"'/nrt]|u[0-9a-f]{4}|x[0-9a-f]{2}|&(?:amp;)*quot;)"
-    r"|(?:%(?:25)*5c)+%(?:25)*2[27]"
-    r"|%25(?:25)*(?:2[0-9a-f]|3[a-f]|40|0[ad])"
-    r"|%[0-9a-f]{2}|&(?:amp;)*(?:quot|lt|gt|amp|apos|#\d{1,6}|#x[0-9a-f]{1,5});",
-    re.IGNORECASE,
-)
 _QUERY = re.compile(r"[?&][\w-]+=[^\s\"&]*%[0-9A-Fa-f]{2}[^\s\"&]*")  # where a plus is a blank
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -329,7 +262,7 @@ def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
     parts: list[str] = []
     places: list[tuple[int, int, int]] = []
     last = length = 0
-    for match in _ESCAPE.finditer(text):
+    for match in form("escape").finditer(text):
         before = text[last : match.start()]
         letter = _one(match[0])
         length += len(before)

@@ -134,16 +134,14 @@ class Redactor:
         if set(digits) <= {"0"} or set(digits) <= {"f"}:
             return text
         known = self._stand_in("serial", digits, "{}")
-        made = iter(f"02{int(known):0{len(digits) - 2}d}")
-        return head + "".join(next(made) if letter.lower() in "0123456789abcdef" else letter for letter in bare)
+        return head + _in_groups(f"02{int(known):0{len(digits) - 2}d}", bare)
 
     def _mac(self, text: str) -> str:
         digits = re.sub(r"[^0-9a-f]", "", text.lower())
         # Broadcast, zero, and groups (the lowest bit of the first byte).
         if int(digits[:2], 16) & 1 or not int(digits, 16):
             return text
-        made = iter(self._mac_digits(digits))
-        return "".join(next(made) if letter.lower() in "0123456789abcdef" else letter for letter in text)
+        return _in_groups(self._mac_digits(digits), text)
 
     def _mac_digits(self, digits: str) -> str:
         return self._stand_in("mac", digits, "0200{:08d}")
@@ -225,6 +223,12 @@ class Redactor:
         """The same for the same ``of``, never 0: with XOR a mapping that keeps every common prefix."""
         digest = hashlib.sha256(self._key + of.encode()).digest()
         return int.from_bytes(digest[: bits // 8], "big") or 1
+
+
+def _in_groups(digits: str, text: str) -> str:
+    """``digits`` in place of those of ``text``, with its separators."""
+    made = iter(digits)
+    return "".join(next(made) if letter.lower() in "0123456789abcdef" else letter for letter in text)
 
 
 def _forms(name: str) -> list[str]:

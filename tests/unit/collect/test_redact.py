@@ -173,9 +173,10 @@ def test_a_secret_is_found_in_every_spelling_and_stays_one(secret: str) -> None:
 def test_no_form_reads_the_rest_of_a_long_word_from_each_of_its_letters() -> None:
     """A class without a bound before a word that must follow: as many steps as letters, from every letter."""
     unbounded = re.compile(r"^(?:--\?)?\[[^]]*\][*+]\(\?:")
-    assert [name for name, form in patterns._FORMS.items() if unbounded.match(form)] == []
-    assert [each.pattern for each in patterns._PERHAPS if unbounded.match(each.pattern + "(?:")] == []
-    assert not any(re.match(r"\[[^]]*\][^)]*[*+]@", each.pattern) for each in patterns._PERHAPS)
+    spoken = patterns.table()["spoken_hosts"]
+    assert [name for name, form in patterns.table()["things"].items() if unbounded.match(form)] == []
+    assert [each for each in spoken if unbounded.match(each + "(?:")] == []
+    assert not any(re.match(r"\[[^]]*\][^)]*[*+]@", each) for each in spoken)
 
 
 def test_one_card_is_one_card_in_every_spelling() -> None:

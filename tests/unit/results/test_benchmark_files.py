@@ -22,12 +22,13 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import plain
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import (
     page,
-    rank_columns,
     schema,
     view,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import (
     LAYERS,
+    OF_MACHINE,
+    OF_RANK,
     Inputs,
     build,
 )
@@ -227,7 +228,7 @@ def test_the_schema_is_one_and_lists_what_the_code_can_say() -> None:
     assert doctor["findings"]["items"]["properties"]["certainty"]["enum"] == list(CERTAINTIES)
     assert shape["speed"]["properties"]["state"]["enum"] == list(speed.STATES)
     assert list(shape["benchmarks"]["properties"]) == list(benchmark_files.KINDS)
-    facts = [*rank_columns.OF_RANK, *rank_columns.OF_MACHINE]
+    facts = [*OF_RANK, *OF_MACHINE]
     assert list(shape["rank_details"]["items"]["properties"]) == shape["rank_details"]["items"]["required"] == facts
     assert list(shape["layers"]["properties"]) == list(LAYERS)
 

@@ -14,7 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figure
     dlperf,
     records,
     repeat_record,
-    same_measurement,
+    saved,
     scaling_results,
 )
 
@@ -112,14 +112,19 @@ def test_impossible_plans_are_refused(changed: dict[str, Any], words: str) -> No
         plan(**changed)
 
 
-def test_a_saved_record_counts_only_whole_and_with_the_same_parameters() -> None:
+def test_a_saved_record_counts_only_whole_and_with_the_same_parameters(tmp_path: Path) -> None:
+    def read(text: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        (tmp_path / "record.json").write_text(text)
+        return saved(tmp_path / "record.json", parameters)
+
     (entry,) = plan(cases=["1n1g"], batches={"fp32": 1}, repeats=1)
     text = json.dumps({"parameters": entry["parameters"], "img_s": 1.0})
-    assert same_measurement(text, entry["parameters"])
-    assert not same_measurement(text[:-5], entry["parameters"])
-    assert not same_measurement(text, {**entry["parameters"], "batch": 2})
-    assert not same_measurement("[]", entry["parameters"])
-    assert not same_measurement("", {})
+    assert read(text, entry["parameters"]) == json.loads(text)
+    assert read(text[:-5], entry["parameters"]) == {}
+    assert read(text, {**entry["parameters"], "batch": 2}) == {}
+    assert read("[]", entry["parameters"]) == {}
+    assert read("", {}) == {}
+    assert saved(tmp_path / "none.json", {}) == {}
 
 
 def test_records_are_read_from_tagged_and_glued_output() -> None:

@@ -6,7 +6,7 @@ A row that cannot be read is left out and named; it never takes the others with 
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ..._layer import LayerError
 from ..readers.reading import picked
@@ -24,19 +24,14 @@ def load(kind: str, text: str) -> dict[str, Any]:
     """One result file as `read` wants it; a file that is no JSON object becomes a result with a problem."""
     try:
         document = json.loads(text)
+        problem = "" if isinstance(document, dict) else f"holds {type(document).__name__}, not an object"
     except (ValueError, RecursionError) as error:
-        return {"kind": kind, "results": [], "problems": [f"{kind}.json cannot be read: {error}"]}
-    if not isinstance(document, dict):
-        return {
-            "kind": kind,
-            "results": [],
-            "problems": [f"{kind}.json holds {type(document).__name__}, not an object"],
-        }
-    return document
+        problem = f"cannot be read: {error}"
+    return {"kind": kind, "results": [], "problems": [f"{kind}.json {problem}"]} if problem else dict(document)
 
 
 def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """kind -> {simulated, backend, rows, problems [text]}, for the kinds that are there. Unknown kinds are refused."""
+    """kind -> {simulated, backend, rows, problems [text]}, for the known kinds that are there."""
     found = {}
     for kind in KINDS:
         if kind not in documents:
@@ -51,10 +46,9 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
             if not isinstance(document.get("results"), (list, tuple)):
                 problems.append(f"{kind}.json has no list of results")
             results = _list(document.get("results"))
-            if kind in _CHECKED:
-                rows = _CHECKED[kind](results, problems)
-            else:
-                rows = [row for _entry, row in _rows(kind, results, problems, _ROWS.get(kind, _given_row))]
+            rows = list(_rows(kind, results, problems))
+            if kind == "scaling":
+                rows = _compared(rows, problems)
         found[kind] = {
             # What does not say that it is real is not taken for real.
             "simulated": document.get("simulated") is not False,
@@ -65,42 +59,40 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
     return found
 
 
-def _rows(
-    kind: str, results: Sequence[Any], problems: list[str], row: Callable[[Any], dict[str, Any]]
-) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
-    """Each result and its row; what cannot be read is named and left out."""
+def _rows(kind: str, results: Sequence[Any], problems: list[str]) -> Iterator[dict[str, Any]]:
+    """What can be read of each result; what cannot is named and left out."""
+    row = _ROWS.get(kind, _given_row)
     for position, entry in enumerate(results):
         try:
-            yield entry, row(entry)
+            yield row(entry, problems)
         except _UNREADABLE as error:
             why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             problems.append(f"{kind}: result {position + 1} is left out ({why}): {str(entry)[:200]}")
 
 
-def _scaling_row(entry: Any) -> dict[str, Any]:
-    spread = describe(_positive(entry["repeats"], "repeats"))
+def _scaling_row(entry: Any, problems: list[str]) -> dict[str, Any]:
+    repeats = _positive(entry["repeats"], "repeats")
     nodes = _whole(entry["nodes"], "nodes")
     gpus_per_node = _whole(entry["gpus_per_node"], "gpus_per_node")
-    return {
+    row = {
         "case": f"{nodes}n{gpus_per_node}g",
         "nodes": nodes,
         "gpus_per_node": gpus_per_node,
         "model": _name(entry, "model"),
         "precision": _name(entry, "precision"),
         "batch": _batch(entry),
-        "repeats": [float(value) for value in entry["repeats"]],
-        **picked(spread, *_SPREAD),
+        "repeats": repeats,
+        **picked(describe(repeats), *_SPREAD),
     }
+    for key in ("mean", "median"):
+        printed = entry.get(key)
+        if _figure(printed) and abs(printed - row[key]) > 0.01 + 0.001 * abs(row[key]):
+            problems.append(f"scaling: {row['case']} prints the {key} {printed:g}, its repeats give {row[key]:g}")
+    return row
 
 
-def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    rows = []
-    for entry, row in _rows("scaling", results, problems, _scaling_row):
-        for key in ("mean", "median"):
-            printed = entry.get(key)
-            if _figure(printed) and abs(printed - row[key]) > 0.01 + 0.001 * abs(row[key]):
-                problems.append(f"scaling: {row['case']} prints the {key} {printed:g}, its repeats give {row[key]:g}")
-        rows.append(row)
+def _compared(rows: list[dict[str, Any]], problems: list[str]) -> list[dict[str, Any]]:
+    """The rows with their speed-up and efficiency. Of a case that comes twice, the first one."""
     for shared, same in groups(rows, ("model", "precision", "batch")).items():
         matrix: dict[tuple[int, int], Any] = {}
         for each in same:
@@ -113,10 +105,11 @@ def _scaling(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]
     return [row for row in rows if "gpus" in row]
 
 
-def _bandwidth_row(entry: Any) -> dict[str, Any]:
+def _bandwidth_row(entry: Any, problems: list[str]) -> dict[str, Any]:
     ranks, size = _whole(entry["ranks"], "ranks"), _positive([entry["size_bytes"]], "size_bytes")[0]
-    spread = describe(_positive(entry["seconds"], "seconds"))
-    return {
+    seconds = _positive(entry["seconds"], "seconds")
+    spread = describe(seconds)
+    row = {
         "network": _name(entry, "network"),
         "path": _name(entry, "path"),
         "ranks": ranks,
@@ -131,26 +124,18 @@ def _bandwidth_row(entry: Any) -> dict[str, Any]:
         "error": entry.get("error"),
         **{key: entry[key] for key in ("servers", "optimizer") if entry.get(key)},
     }
+    printed = entry.get("gb_s")
+    slowest, fastest = (bus_gbyte_per_s(size, ranks, each) for each in (max(seconds), min(seconds)))
+    least, most = slowest * (1 - GB_S_TOLERANCE) - 0.01, fastest * (1 + GB_S_TOLERANCE) + 0.01
+    if _figure(printed) and not least <= printed <= most:
+        problems.append(
+            f"bandwidth: {row['network']} over {row['path']} prints {printed:g} GB/s, its size and times give "
+            f"{slowest:.4g} to {fastest:.4g} GB/s (size x 2 (n - 1) / n / seconds)"
+        )
+    return row
 
 
-def _bandwidth(results: Sequence[Any], problems: list[str]) -> list[dict[str, Any]]:
-    rows = []
-    for entry, row in _rows("bandwidth", results, problems, _bandwidth_row):
-        times = entry["seconds"]
-        printed: Any = entry.get("gb_s")
-        slowest, fastest = (bus_gbyte_per_s(row["size_bytes"], row["ranks"], s) for s in (max(times), min(times)))
-        if _figure(printed) and not (
-            slowest * (1 - GB_S_TOLERANCE) - 0.01 <= printed <= fastest * (1 + GB_S_TOLERANCE) + 0.01
-        ):
-            problems.append(
-                f"bandwidth: {row['network']} over {row['path']} prints {printed:g} GB/s, its size and times give "
-                f"{slowest:.4g} to {fastest:.4g} GB/s (size x 2 (n - 1) / n / seconds)"
-            )
-        rows.append(row)
-    return rows
-
-
-def _training_row(entry: Any) -> dict[str, Any]:
+def _training_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
     compute = _positive([entry["compute_s"]], "compute_s")[0]
     comm = _finite(entry["comm_s"], "comm_s")
     return {
@@ -166,7 +151,7 @@ def _training_row(entry: Any) -> dict[str, Any]:
     }
 
 
-def _scoring_row(entry: Any) -> dict[str, Any]:
+def _scoring_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
     return {
         "model": _name(entry, "model"),
         "batch": _whole(entry["batch"], "batch"),
@@ -174,7 +159,7 @@ def _scoring_row(entry: Any) -> dict[str, Any]:
     }
 
 
-def _given_row(entry: Any) -> dict[str, Any]:
+def _given_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
     """A result of another tool, as its reader gives it: the plain figures and texts, under their own names."""
     if not isinstance(entry, Mapping):
         raise TypeError("not an object")
@@ -189,30 +174,33 @@ def _given_row(entry: Any) -> dict[str, Any]:
     return {**flat, **nested}
 
 
-# What is checked of all rows of a kind together, and how one row of the other kinds is read.
-_CHECKED = {"bandwidth": _bandwidth, "scaling": _scaling}
-_ROWS = {"scoring": _scoring_row, "training": _training_row}
+_Row = Callable[[Any, List[str]], Dict[str, Any]]
+_ROWS: Mapping[str, _Row] = {
+    "scaling": _scaling_row,
+    "bandwidth": _bandwidth_row,
+    "training": _training_row,
+    "scoring": _scoring_row,
+}
 
 
-def single_gpu_rate(
+def rows_of(read_kinds: Mapping[str, Mapping[str, Any]], kind: str) -> Sequence[Mapping[str, Any]]:
+    rows: Sequence[Mapping[str, Any]] = read_kinds.get(kind, {}).get("rows", ())
+    return rows
+
+
+def single_gpu(
     read_kinds: Mapping[str, Mapping[str, Any]], precision: Any, batch_per_rank: Any
-) -> tuple[float, str] | None:
-    """(images/s, where from): the case 1n1g with the same precision and batch as the run; None if there is none."""
-    for row in read_kinds.get("scaling", {}).get("rows", ()):
-        if row["case"] == "1n1g" and row["precision"] == str(precision) and str(row["batch"]) == str(batch_per_rank):
-            return row[
-                "median"
-            ], f"benchmark scaling, 1n1g, {row['precision']}, batch {row['batch']}, {row['count']} repeats"
-    return None
-
-
-def single_gpu_differs(read_kinds: Mapping[str, Mapping[str, Any]], precision: Any, batch_per_rank: Any) -> str:
-    """Why the case 1n1g that was measured is no reference for this run; empty if there is no such case."""
-    rows = [row for row in read_kinds.get("scaling", {}).get("rows", ()) if row["case"] == "1n1g"]
-    if not rows:
-        return ""
+) -> tuple[float | None, str]:
+    """(images/s, where from) of the case 1n1g with the precision and batch of the run. Without one (None, why another
+    1n1g is no reference), empty if there is none."""
+    rows = [row for row in rows_of(read_kinds, "scaling") if row["case"] == "1n1g"]
+    for row in rows:
+        if row["precision"] == str(precision) and str(row["batch"]) == str(batch_per_rank):
+            how = f"1n1g, {row['precision']}, batch {row['batch']}, {row['count']} repeats"
+            return row["median"], f"benchmark scaling, {how}"
     measured = " and ".join(f"batch {row['batch']}, {row['precision']}" for row in rows)
-    return f"one GPU was measured with {measured}; the run has batch {batch_per_rank}, {precision}"
+    run = f"the run has batch {batch_per_rank}, {precision}"
+    return None, f"one GPU was measured with {measured}; {run}" if measured else ""
 
 
 def _list(value: Any) -> list[Any]:

@@ -72,21 +72,15 @@ def scaling_plan(
                 raise refusal("case_too_large", case, count=count, gpus=gpus, hosts=there)
             used = [{"name": node.name, "address": node.address, "slots": gpus} for node in found[:count]]
             for precision, batch in batches.items():
-                everything = {
-                    **_plain(parameters),
-                    "hosts": used,
-                    "precision": str(precision),
-                    "batch": int(batch),
-                }
-                name = f"{case}_{precision}_b{everything['batch']}_{digest(everything)}_r{repeat}"
+                case_of = {"precision": str(precision), "batch": int(batch)}
+                everything = {**_plain(parameters), "hosts": used, **case_of}
                 plan.append(
                     {
-                        "name": name,
+                        "name": f"{case}_{precision}_b{int(batch)}_{digest(everything)}_r{repeat}",
                         "case": case,
                         "nodes": count,
                         "gpus_per_node": gpus,
-                        "precision": everything["precision"],
-                        "batch": everything["batch"],
+                        **case_of,
                         "repeat": repeat,
                         "hosts": used,
                         "parameters": everything,
@@ -111,23 +105,13 @@ def digest(parameters: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(_plain(parameters), sort_keys=True).encode()).hexdigest()[:12]
 
 
-def same_measurement(text: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether the text of a saved record or document is whole and was made with exactly these parameters."""
-    try:
-        record = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(record, dict) and record.get("parameters") == _plain(parameters)
-
-
 def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What lies in this file, if it was made with exactly these parameters; else nothing."""
+    """The record or document in this file, if it is whole and was made with exactly these parameters; else nothing."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
-    record: dict[str, Any] = json.loads(text) if same_measurement(text, parameters) else {}
-    return record
+    return record if isinstance(record, dict) and record.get("parameters") == _plain(parameters) else {}
 
 
 # --------------------------------------------------------------------------------------------------------- records

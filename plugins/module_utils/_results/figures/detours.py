@@ -9,6 +9,7 @@ from .limits import is_positive
 from .statistics import groups
 
 DIRECT, HOST = "gpu_direct", "gpu_host"
+_Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,16 +25,18 @@ class Detour:
     limit: float | None = None
 
 
-def pairs(
-    bandwidth: Sequence[Mapping[str, Any]], perftest: Sequence[Mapping[str, Any]], limits: Mapping[str, float | None]
-) -> tuple[Detour, ...]:
+def pairs(bandwidth: _Rows, perftest: _Rows, limits: Mapping[str, float | None]) -> tuple[Detour, ...]:
     """Rows of bandwidth.json (``path``, ``gb_s``) and perftest.json (``memory``, ``gb_s``). ``limits``: what
-    `direct_label` and `perftest_label` say -> the wire's limit in GB/s."""
-    alike = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
-    return (
-        *_pairs(bandwidth, limits, key="path", kinds=(DIRECT, HOST), same=("network", "ranks", "size_bytes")),
-        *_pairs(perftest, limits, key="memory", kinds=("GPU", "host"), same=alike),
-    )
+    `bandwidth_label` and `perftest_label` return -> the wire's limit in GB/s."""
+    found = []
+    for direct, host in _alike(bandwidth, "path", DIRECT, HOST, ("network", "ranks", "size_bytes")):
+        what = f"all-reduce of {direct.get('network')}, {direct.get('ranks')} ranks"
+        found.append(Detour(what, direct["gb_s"], host["gb_s"], True, limits.get(bandwidth_label(direct))))
+    same = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
+    for direct, host in _alike(perftest, "memory", "GPU", "host", same):
+        what = perftest_label(direct)
+        found.append(Detour(what, direct["gb_s"], host["gb_s"], False, limits.get(what)))
+    return tuple(found)
 
 
 def bandwidth_label(row: Mapping[str, Any]) -> str:
@@ -45,21 +48,17 @@ def perftest_label(row: Mapping[str, Any]) -> str:
     return f"perftest {row.get('test', '')} {ends}, {row.get('size_bytes')} bytes"
 
 
-def _pairs(
-    rows: Sequence[Mapping[str, Any]],
-    limits: Mapping[str, float | None],
-    *,
-    key: str,
-    kinds: tuple[str, str],
-    same: Sequence[str],
-) -> Iterator[Detour]:
-    """Each row of the first kind with a row of the second one that has the same values of ``same``."""
-    staged = key == "path"
-    label = bandwidth_label if staged else perftest_label
+def _alike(
+    rows: _Rows, key: str, direct: str, host: str, same: Sequence[str]
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each row whose ``key`` is ``direct`` with the first one that is ``host`` and has the same values of ``same``."""
     for alike in groups(rows, same).values():
-        host = next((row.get("gb_s") for row in alike if row.get(key) == kinds[1]), None)
+        others = [row for row in alike if row.get(key) == host]
         for row in alike:
-            direct = row.get("gb_s")
-            if row.get(key) == kinds[0] and is_positive(direct) and is_positive(host):
-                what = f"all-reduce of {row.get('network')}, {row.get('ranks')} ranks" if staged else label(row)
-                yield Detour(what, float(direct), float(host), staged, limits.get(label(row)))
+            if (
+                row.get(key) == direct
+                and others
+                and is_positive(row.get("gb_s"))
+                and is_positive(others[0].get("gb_s"))
+            ):
+                yield row, others[0]

@@ -65,7 +65,6 @@ MEASUREMENT_MARGIN = 0.02
 
 _LINK_STATUS = re.compile(r"Speed\s+(?P<speed>\d+(?:\.\d+)?)\s*GT/s.*?Width\s+x(?P<width>\d+)", re.S)
 
-
 _UNKNOWN = "unknown, because "
 
 
@@ -296,14 +295,8 @@ def network_images_per_s(
 
     A run above it did not exchange its gradients, however well communication hides behind computation.
     """
-    data, rate, count, images = _known(
-        {
-            size.name: size.value,
-            link.name: link.value,
-            "the number of nodes": nodes,
-            "the number of images per step": images_per_step,
-        }
-    )
+    exchange = {size.name: size.value, link.name: link.value, "the number of nodes": nodes}
+    data, rate, count, images = _known({**exchange, "the number of images per step": images_per_step})
     how = f"{images:g} images per step / ({data:,.0f} bytes x 2 ({count} - 1) / {count} / {rate:.2f} GB/s)"
     return images / (data * _between(count) / (rate * 1e9)), how
 
@@ -344,10 +337,10 @@ class Communication:
     step_s: float | None
     compute_s: float | None
     allreduce_s: float | None
-    exposed_s: float | None
-    exposed_share: float | None
-    overlap: float | None
-    how: str
+    exposed_s: float | None = None
+    exposed_share: float | None = None
+    overlap: float | None = None
+    how: str = ""
 
 
 def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> Communication:
@@ -355,9 +348,7 @@ def communication(step_s: float | None, single_step_s: float | None, allreduce_s
     all-reduce measured alone. A step faster than the single one has no exposed communication, and says so."""
     if not (is_positive(step_s) and is_positive(single_step_s)):
         missing = "the step time of the run" if not is_positive(step_s) else "the step time of one rank alone"
-        return Communication(
-            step_s, single_step_s, allreduce_s, None, None, None, f"unknown, because {missing} was not measured"
-        )
+        return Communication(step_s, single_step_s, allreduce_s, how=f"{_UNKNOWN}{missing} was not measured")
     exposed = max(0.0, step_s - single_step_s)
     how = f"{1e3 * step_s:.3f} ms with all ranks - {1e3 * single_step_s:.3f} ms with one rank"
     if step_s < single_step_s:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from . import published
 from .limits import Comparison
@@ -74,17 +74,15 @@ class Setting:
 
 def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) -> list[dict[str, str]]:
     """One sentence per measured figure: {what, text}."""
-    found: dict[str, list[str]] = {}
-    figures: dict[str, Comparison] = {}
+    measured: dict[str, list[Comparison]] = {}
     for entry in comparisons:
         if entry.achieved is not None:
-            figures[entry.what] = entry
-            found.setdefault(entry.what, []).append(_share(entry))
+            measured.setdefault(entry.what, []).append(entry)
     texts = []
-    for what, shares in found.items():
-        first = figures[what]
-        text = f"{_number(first.achieved)} {first.limit.unit}: {'; '.join(dict.fromkeys(shares))}."
-        texts.append({"what": what, "text": f"{text} {_others(first, setting, simulated)}"})
+    for what, entries in measured.items():
+        last, shares = entries[-1], dict.fromkeys(map(_share, entries))
+        text = f"{_number(last.achieved)} {last.limit.unit}: {'; '.join(shares)}."
+        texts.append({"what": what, "text": f"{text} {_others(last, setting, simulated)}"})
     return texts
 
 
@@ -119,7 +117,7 @@ def _training(setting: Setting) -> str:
     if not alike or not setting.ranks:
         return f"No figure is published of {names[0]} in {setting.precision or 'a precision that is not known'}."
     nearest = sorted(alike, key=lambda peer: _distance(peer, setting))[:_SHOWN]
-    where = {"half": "half precision"}.get(precision, precision)
+    where = "half precision" if precision == "half" else precision
     shown = "; ".join(
         f"{_number(peer.rate)} images/s on {peer.nodes} x {peer.per_node}"
         + (f", {_number(peer.rate / peer.ranks)} each" if peer.ranks > 1 else "")
@@ -141,18 +139,12 @@ def _all_reduce(setting: Setting) -> str:
     rows = [row for row in ALL_REDUCE if row[0] == link and row[1] in (None, nics)]
     if not rows:
         return f"No figure is published of {nics or 'so many'} NIC(s) of {link:g} Gb/s per node."
-    return "Others, {:g} Gb/s: {}.".format(
-        link,
-        "; ".join(
-            f"{text} ({', '.join(filter(None, (system, SOURCES[source])))})" for *_x, text, system, source in rows
-        ),
-    )
+    shown = (f"{text} ({', '.join(filter(None, (system, SOURCES[source])))})" for *_of, text, system, source in rows)
+    return f"Others, {link:g} Gb/s: {'; '.join(shown)}."
 
 
 def _one_nic(setting: Setting) -> str:
-    rows: Iterator[tuple[float | None, str, str]] = (
-        row for row in ONE_NIC if row[0] in (None, setting.link_gbit_per_s)
-    )
+    rows = [row for row in ONE_NIC if row[0] in (None, setting.link_gbit_per_s)]
     return "Others: " + "; ".join(f"{text} ({SOURCES[source]})" for _link, text, source in rows) + "."
 
 

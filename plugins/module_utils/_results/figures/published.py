@@ -23,31 +23,15 @@ DLPERF: Mapping[tuple[str, int], Sequence[tuple[int, int, float]]] = {
 }
 # (network, path, ranks, megabytes, median GB/s per GPU, note)
 BANDWIDTH: Sequence[tuple[str, str, int, float, float, str]] = _DATA["bandwidth"]
-BATCHES: Sequence[int] = _DATA["batches"]
-# device -> model -> images/s at each of BATCHES: forward only, and whole steps. What the source calls alexnet(*8) has
-# eight times each batch there: EIGHTFOLD.
-SCORING: Mapping[str, Mapping[str, Sequence[float]]] = _DATA["scoring"]
-TRAINING_PER_DEVICE: Mapping[str, Mapping[str, Sequence[float]]] = _DATA["training_per_device"]
-EIGHTFOLD = ("alexnet",)
 
 
-def scoring() -> Iterator[tuple[str, str, int, float]]:
-    """(device, model, batch, images/s) of one device, forward only."""
-    return _rows(SCORING, ())
-
-
-def training() -> Iterator[tuple[str, str, int, float]]:
-    """(device, model, batch, images/s) of one device, whole steps."""
-    return _rows(TRAINING_PER_DEVICE, EIGHTFOLD)
-
-
-def _rows(
-    table: Mapping[str, Mapping[str, Sequence[float]]], eightfold: tuple[str, ...]
-) -> Iterator[tuple[str, str, int, float]]:
-    for device, models in table.items():
+def per_device(kind: str) -> Iterator[tuple[str, str, int, float]]:
+    """(device, model, batch, images/s) of one device. ``kind``: scoring, which is forward only, or training_per_device,
+    of whole steps: what the source calls alexnet(*8) there has eight times each batch."""
+    for device, models in _DATA[kind].items():
         for model, rates in models.items():
-            factor = 8 if model in eightfold else 1
-            yield from ((device, model, factor * batch, rate) for batch, rate in zip(BATCHES, rates))
+            factor = 8 if (kind, model) == ("training_per_device", "alexnet") else 1
+            yield from ((device, model, factor * batch, rate) for batch, rate in zip(_DATA["batches"], rates))
 
 
 def scaling_results() -> list[dict[str, Any]]:

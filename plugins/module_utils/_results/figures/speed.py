@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, Sequence
 
-from .limits import Limit, bus_gbyte_per_s, is_positive
+from .limits import Limit, bus_gbyte_per_s, is_positive, ring_factor
 
 # Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (normal.ALL_REDUCE: two to
 # 64 hosts, 100 to 400 Gb/s); the smallest step down of a link (half the lanes, one generation, half the rate) leaves
@@ -57,26 +57,7 @@ class Speed:
     nvlink_share: float | None = None
 
     def as_result(self) -> dict[str, Any]:
-        copies = [dataclasses.asdict(each) for each in self.slow_copies]
-        return {**dataclasses.asdict(self), "slow_copies": copies}
-
-
-class Wire(NamedTuple):
-    """How many times the bytes of an all-reduce cross the link of the busiest node in one direction: at least, at most.
-
-    A ring of N ranks sends 2 (N - 1) / N; a tree over n nodes, whose other hops stay inside them, no more than
-    2 (n - 1) / n on average. Which one it was, the counters of the NICs tell.
-    """
-
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, ranks: int, nodes: int, least: float | None, most: float | None) -> Wire:
-        """``least``, ``most``: as the counters saw it, None: they were not read, so any algorithm is possible."""
-        if least is None or most is None:
-            return cls(2 * (nodes - 1) / nodes, 2 * (ranks - 1) / ranks)
-        return cls(least, most)
+        return {**dataclasses.asdict(self), "slow_copies": [*map(dataclasses.asdict, self.slow_copies)]}
 
 
 def judge(
@@ -85,24 +66,25 @@ def judge(
     nodes: int | None,
     least_share: float | None,
     *,
-    seen: tuple[float | None, float | None] = (None, None),
+    seen: tuple[float, float] | None = None,
     nvlink: Limit | None = None,
 ) -> Speed:
     """``wire``: what the NICs of a node carry; ``seen``: how often the bytes of an all-reduce crossed the link of the
     busiest node by its counters, at least and at most. Bus bandwidth alone says nothing about the links: NCCL computes
     it for a ring of all ranks, and a tree over nodes of eight GPUs prints 1.875 times what its links carry."""
     least = least_share or LEAST_SHARE
-    exchanges = [(rank.get("machine") or {}).get("exchange") for rank in per_rank]
-    bus, moved, why = _bus(exchanges)
+    bus, moved, why = _bus(per_rank)
     if bus is not None and wire.value is None:
         why = wire.because
     elif bus is not None and min(nodes or 0, len(per_rank)) < 2:
         why = "all ranks are on one node: the network is not in the way"
     state, share, of_nvlink = NOT_MEASURED, None, None
     if not why and bus and wire.value and nodes:
-        ranks = len(per_rank)
-        crossed = Wire.of(ranks, nodes, *seen)
-        low, high = (bus / wire.value * times / (2 * (ranks - 1) / ranks) for times in crossed)
+        ring = ring_factor(len(per_rank))
+        # How many times the bytes cross the link of the busiest node, if the counters do not tell: a ring of N ranks
+        # sends 2 (N - 1) / N; a tree over n nodes, whose other hops stay inside them, 2 (n - 1) / n on average at most.
+        least_crossed, most_crossed = seen or (ring_factor(nodes), ring)
+        low, high = (bus / wire.value * times / ring for times in (least_crossed, most_crossed))
         inside = bus / nvlink.value if nvlink and nvlink.value else 0.0
         if low >= least:
             state, share = GOOD, low
@@ -120,12 +102,12 @@ def judge(
 
 def moved_bytes(per_rank: Sequence[Mapping[str, Any]]) -> float:
     """Bytes of the all-reduces that were measured alone, over all repetitions; 0 where none was."""
-    return _bus([(rank.get("machine") or {}).get("exchange") for rank in per_rank])[1]
+    return _bus(per_rank)[1]
 
 
-def _bus(exchanges: Sequence[Any]) -> tuple[float | None, float, str]:
+def _bus(per_rank: Sequence[Mapping[str, Any]]) -> tuple[float | None, float, str]:
     """The slowest rank's, bytes moved by it, and why there is none."""
-    rows = [_row(each) for each in exchanges]
+    rows = [_row((rank.get("machine") or {}).get("exchange")) for rank in per_rank]
     known = [row for row in rows if row]
     if not known:
         return None, 0.0, "no rank measured an all-reduce alone after the training"
@@ -134,22 +116,16 @@ def _bus(exchanges: Sequence[Any]) -> tuple[float | None, float, str]:
         return None, 0.0, "not every rank measured the same all-reduce after the training"
     size, times = sizes.pop()
     if size < LEAST_BYTES:
-        return (
-            None,
-            0.0,
-            f"the all-reduce after the training was of {size:g} bytes; less than {LEAST_BYTES} tell no bandwidth",
-        )
+        why = f"the all-reduce after the training was of {size:g} bytes; less than {LEAST_BYTES} tell no bandwidth"
+        return None, 0.0, why
     slowest = max(seconds for _size, _times, seconds in known)
     return bus_gbyte_per_s(size, len(rows), slowest), size * times, ""
 
 
 def _row(exchange: Any) -> tuple[float, float, float] | None:
-    if not isinstance(exchange, Mapping):
-        return None
-    size, times, seconds = (exchange.get(key) for key in ("bytes", "times", "seconds"))
-    if is_positive(size) and is_positive(times) and is_positive(seconds):
-        return size, times, seconds
-    return None
+    given = exchange if isinstance(exchange, Mapping) else {}
+    size, times, seconds = (given.get(key) for key in ("bytes", "times", "seconds"))
+    return (size, times, seconds) if is_positive(size) and is_positive(times) and is_positive(seconds) else None
 
 
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:

@@ -74,10 +74,9 @@ def quantile(figures: Sequence[float], share: float) -> float:
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     weight = position - below
+    low, high = ordered[below], ordered[above]
     # Not a + w * (b - a): that leaves [a, b] by a rounding step where both are equal.
-    return (
-        ordered[below] if ordered[below] == ordered[above] else (1 - weight) * ordered[below] + weight * ordered[above]
-    )
+    return low if low == high else (1 - weight) * low + weight * high
 
 
 def median_interval(
@@ -129,16 +128,10 @@ def gate(
     old_median = statistics.median(before)
     change = (statistics.median(now) - old_median) / old_median
     figures = f"median {statistics.median(now):.6g} against {old_median:.6g} ({100 * change:+.2f} %, negative is worse)"
-    repeats = min(len(now), len(before))
-    if repeats < MINIMUM_REPEATS:
-        return Gate(
-            "not_enough_repeats",
-            None,
-            change,
-            allowed,
-            f"not enough repeats to judge: {len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each "
-            f"are needed; {figures}",
-        )
+    if min(len(now), len(before)) < MINIMUM_REPEATS:
+        given = f"{len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each are needed"
+        message = f"not enough repeats to judge: {given}; {figures}"
+        return Gate("not_enough_repeats", None, change, allowed, message)
     draw = random.Random(SEED)
     new_medians = _resampled_medians(now, draw, resamples)
     old_medians = _resampled_medians(before, draw, resamples)
@@ -150,13 +143,8 @@ def gate(
         verdict, words = "not_slower", "not slower"
     else:
         verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
-    return Gate(
-        verdict,
-        probability,
-        change,
-        allowed,
-        f"{words}: {figures}; the chance of being worse by more than {100 * allowed:g} % is {100 * probability:.1f} %",
-    )
+    chance = f"the chance of being worse by more than {100 * allowed:g} % is {100 * probability:.1f} %"
+    return Gate(verdict, probability, change, allowed, f"{words}: {figures}; {chance}")
 
 
 def scaling(cases: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Iterator, Match, Sequence
+from typing import Match, Sequence
 
 from ..._judge.packs.model import Rule
 from ..readers.reading import Source, pieces
@@ -19,11 +19,10 @@ from .causes import Diagnosis, ending, rules
 from .mpirun import Node
 from .progress import STEP
 from .stall import Stall, behind, held, numbered, table
-from .waits import Standstill, Waits, is_echo
+from .waits import KEPT, Standstill, Waits, is_echo
 
 _KILLED = 137
 TIMED_OUT = (124, _KILLED, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
-_KEPT = 300  # characters of a line that are kept as evidence
 # Rules whose lines may be the echo of another rank's end: who stood still says more.
 _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
@@ -64,9 +63,13 @@ class _Hit:
 
 
 class Output:
-    """The lines of a failed run, one by one; what matters of them is kept."""
+    """The lines of a failed run on these hosts, one by one; what matters of them is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: Sequence[Node]) -> None:
+        # With -map-by slot the ranks fill the hosts in the order of -H.
+        self.places = dict(enumerate(node.name for node in hosts for _slot in range(node.slots)))
+        self.down = tuple(node.name for node in hosts if node.container not in (None, "running"))
+        self._names = {called: node.name for node in hosts for called in (node.address, node.name)}
         self.rule: Rule | None = None
         self.hit: _Hit | None = None
         self.signal: Match[str] | None = None
@@ -99,7 +102,20 @@ class Output:
 
     @property
     def tail(self) -> str:
-        return " | ".join(self._tail)[:_KEPT]
+        return " | ".join(self._tail)[:KEPT]
+
+    def name(self, text: str) -> str:
+        """The inventory name of what a message calls a host (address or name)."""
+        return self._names.get(text.strip("[]"), text.strip("[]"))
+
+    def host_of(self, rank: int) -> tuple[str, ...]:
+        """Empty if the rank is on none of them."""
+        return (self.places[rank],) if rank in self.places else ()
+
+    @property
+    def silent(self) -> list[int]:
+        """Ranks that never said a word."""
+        return [rank for rank in self.places if rank not in self.last_of]
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
@@ -107,9 +123,9 @@ class Output:
             return
         if self._before.endswith(" exited on") and text.startswith("signal "):
             text = f"{self._before} {text}"  # Open MPI 5 prints it on two lines
-        self._tail.append(text[:_KEPT])
+        self._tail.append(text[:KEPT])
         if line.rank is not None and (line.rank in self.last_of or len(self.last_of) < _RANKS):
-            self.last_of[line.rank] = text[:_KEPT]
+            self.last_of[line.rank] = text[:KEPT]
             step = STEP.match(text) if "images/sec" in text else None
             if step:
                 self.steps[line.rank] = int(step[1][:18])
@@ -121,7 +137,7 @@ class Output:
                 self.raised.pop(line.rank, None)
             if len(self.raised) < _RANKS and _RAISED.match(text):
                 self.raised.pop(line.rank, None)
-                self.raised[line.rank] = text[:_KEPT]
+                self.raised[line.rank] = text[:KEPT]
                 self._erring.add(line.rank)
         self._match(line.rank, text, lower)
         self.waits.line(line.rank, text, lower)
@@ -130,7 +146,7 @@ class Output:
             node = _NODE.search(text)
             if node:
                 self.nodes.setdefault(node["host"])
-        self._before = text[-_KEPT:]
+        self._before = text[-KEPT:]
 
     def _match(self, rank: int | None, text: str, lower: str) -> None:
         for order, (rule, sign) in enumerate(self._rules[: self._order + 1]):
@@ -141,9 +157,9 @@ class Output:
             host = groups.get("host") or groups.get("host2")
             if order < self._order or self.hit is None:
                 self._order, self.rule = order, rule
-                self.hit = _Hit(rank, text[:_KEPT], match, bool(host), {})
+                self.hit = _Hit(rank, text[:KEPT], match, bool(host), {})
             elif host and not self.hit.named:
-                self.hit = _Hit(rank, text[:_KEPT], match, True, self.hit.hosts)
+                self.hit = _Hit(rank, text[:KEPT], match, True, self.hit.hosts)
             if host and len(self.hit.hosts) < _NAMES:
                 self.hit.hosts.setdefault(host)
             return
@@ -177,164 +193,126 @@ def diagnose(
     status); else "unknown" with the last lines. ``stall``: the job was silent for too long, and a check looked at its
     ranks before it was ended; the output is then what there was before.
     """
-    seen = Output()
+    seen = Output(hosts)
     seen.read(stderr)
     seen.read(stdout)
-    return _diagnose(rc, seen, hosts) if stall is None else _stalled(stall, rc, seen, hosts)
+    return _diagnose(rc, seen) if stall is None else _stalled(stall, rc, seen)
 
 
-def _stalled(stall: Stall, rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
+def _stalled(stall: Stall, rc: int, seen: Output) -> Diagnosis:
     """Why a job was silent: what was seen of a rank itself, else a line that names a cause, else who differs."""
-    places = {rank: node.name for node, ranks in _ranks(hosts) for rank in ranks}
-    itself = held(stall, places)
+    itself = held(stall, seen.places)
     how = f"no new line of output for {stall.silent:.0f} s"
-    at = table(stall, places, seen.steps)
+    at = table(stall, seen.places, seen.steps)
     at = f". Before the job was ended: {at}" if at else ""
-    named = (seen.rule is not None and seen.rule.id not in _ECHOES) or seen.waits.result(len(places)) is not None
+    named = (seen.rule is not None and seen.rule.id not in _ECHOES) or seen.waits.result(len(seen.places)) is not None
     if named and not itself:
-        found = _diagnose(rc, seen, hosts)
+        found = _diagnose(rc, seen)
         return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
-    stuck = itself or behind(stall, places, seen.steps, seen.last_of) or ending("stalled")
+    stuck = itself or behind(stall, seen.places, seen.steps, seen.last_of) or ending("stalled")
     evidence = seen.tail if stuck.rank is None else seen.last_of.get(stuck.rank, "")
     return dataclasses.replace(stuck, summary=f"{stuck.summary}; {how}{at}", evidence=evidence)
 
 
-def _diagnose(rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
-    if seen.rule is None or seen.hit is None or seen.rule.id in _ECHOES:
-        still = seen.waits.result(sum(node.slots for node in hosts))
-        if still is not None:
-            if still.peers and _waited_for_the_silent(rc, seen, hosts):
-                return _by_ending(rc, seen, hosts)
-            raised = _failed_alone(still, seen, hosts)
-            if raised and not seen.signal:
-                alone = raised[0]
-                return ending("failed_alone", _host_of_rank(alone, hosts), alone, seen.raised[alone])
-            return _by_ending(rc, seen, hosts) if _ended_first(still, seen) else _by_standstill(still, hosts)
-    if seen.rule is None or seen.hit is None:
-        return _by_ending(rc, seen, hosts)
+def _diagnose(rc: int, seen: Output) -> Diagnosis:
     rule, hit = seen.rule, seen.hit
+    still = seen.waits.result(len(seen.places)) if rule is None or rule.id in _ECHOES else None
+    if still is not None:
+        return _by_standstill(still, rc, seen)
+    if rule is None or hit is None:
+        return _by_ending(rc, seen)
     groups = hit.match.groupdict()
     what = next((value for key, value in groups.items() if key.startswith("what") and value), None)
     rank = int(groups["rank"]) if groups.get("rank") else hit.rank
-    found = {_name(name, hosts) for name in hit.hosts}
+    found = {*map(seen.name, hit.hosts)}
     if rank is not None and (not found or groups.get("by")):
-        found |= set(_host_of_rank(rank, hosts))
+        found |= set(seen.host_of(rank))
     elif groups.get("by"):
-        found.add(_name(groups["by"], hosts))
+        found.add(seen.name(groups["by"]))
     if not found and rule.id == "program_missing":
-        found = {_name(node, hosts) for node in seen.nodes}
+        found = {*map(seen.name, seen.nodes)}
     if not found and rule.id.startswith("container_"):
-        found = {node.name for node in hosts if node.container not in (None, "running")}
+        found = set(seen.down)
     summary = rule.summary + (f" ({what.strip()})" if what else "")
     return Diagnosis(rule.id, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
 
 
-def _waited_for_the_silent(rc: int, seen: Output, hosts: Sequence[Node]) -> bool:
-    """The time ran out while a rank had never said a word: connections that close then are an echo of the end."""
-    ranks = range(sum(node.slots for node in hosts))
-    ended = seen.signal or seen.exited
-    return rc in TIMED_OUT and not ended and bool(seen.last_of) and any(rank not in seen.last_of for rank in ranks)
-
-
-def _ended_first(still: Standstill, seen: Output) -> bool:
-    """mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or one of
-    those that ended because of it, is an echo."""
-    first = seen.signal or seen.exited
-    return bool(still.peers and still.losers and first and int(first["rank"]) not in still.losers)
-
-
-def _failed_alone(still: Standstill, seen: Output, hosts: Sequence[Node]) -> list[int]:
-    """Ranks that ended with an error and lost no peer, on a host that others lost (any, if no lost host is known)."""
-    lost = {_name(peer, hosts) for peer in still.peers} & {node.name for node in hosts}
-    return [
-        rank
-        for rank in seen.raised
-        if still.peers and rank not in still.losers and (not lost or lost & set(_host_of_rank(rank, hosts)))
-    ]
-
-
-def _by_standstill(still: Standstill, hosts: Sequence[Node]) -> Diagnosis:
-    """The victims' own words, turned round."""
+def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
+    """The victims' own words, turned round, unless they are an echo of the end."""
     if still.peers:
-        named = {_name(peer, hosts) for peer in still.peers}
-        # A peer that itself lost a peer ended because of that, if every rank of its host did.
-        echoes = {node.name for node, ranks in _ranks(hosts) if ranks and set(ranks) <= still.losers}
-        return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
+        return _by_peers(still, rc, seen)
     how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
     waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
     if not still.ranks:
         return ending("collective_hang", evidence=still.evidence, waited=waited)
-    where = sorted({name for rank in still.ranks for name in _host_of_rank(rank, hosts)})
+    where = sorted({name for rank in still.ranks for name in seen.host_of(rank)})
     who = numbered("rank", still.ranks)
     return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
 
 
-def _by_ending(rc: int, seen: Output, hosts: Sequence[Node]) -> Diagnosis:
-    down = tuple(node.name for node in hosts if node.container not in (None, "running"))
+def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
+    first = seen.signal or seen.exited
+    if rc in TIMED_OUT and not first and seen.last_of and seen.silent:
+        # The time ran out while a rank had never said a word: connections that close then are an echo of the end.
+        return _by_ending(rc, seen)
+    named = {*map(seen.name, still.peers)}
+    lost = named & set(seen.places.values())
+    # Ended with an error and lost no peer, on a host that others lost (any, if no lost host is known).
+    alone = [rank for rank in seen.raised if rank not in still.losers and (not lost or lost & set(seen.host_of(rank)))]
+    if alone and not seen.signal:
+        return ending("failed_alone", seen.host_of(alone[0]), alone[0], seen.raised[alone[0]])
+    if still.losers and first and int(first["rank"]) not in still.losers:
+        # mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or
+        # one of those that ended because of it, is an echo.
+        return _by_ending(rc, seen)
+    # A peer that itself lost a peer ended because of that, if every rank of its host did.
+    sound = {host for rank, host in seen.places.items() if rank not in still.losers}
+    echoes = set(seen.places.values()) - sound
+    return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
+
+
+def _by_ending(rc: int, seen: Output) -> Diagnosis:
     if seen.complete and rc != 0 and rc not in TIMED_OUT:
         return ending("failed_after_result", evidence=seen.tail, rc=rc)
     if rc in TIMED_OUT and not seen.signal:
-        return _timed_out(rc, seen, hosts, down)
-    reported = _by_report(seen, hosts, down)
+        return _timed_out(rc, seen)
+    reported = _by_report(seen)
     # The box that names all causes is worth less than the status.
     if rc in _STATUS and (reported is None or reported.cause == "daemons"):
-        named, evidence = (reported.hosts, reported.evidence) if reported else (down, seen.tail)
+        named, evidence = (reported.hosts, reported.evidence) if reported else (seen.down, seen.tail)
         rule = next((rule for rule in rules() if rule.id == _STATUS[rc]), None)
         if rule is None:
             return ending(_STATUS[rc], named, evidence=evidence, rc=rc)
         summary = f"mpirun ended with status {rc}: {rule.summary}"
         return Diagnosis(rule.id, summary, rule.remedy, named, evidence=evidence)
-    return reported or ending("unknown", down, evidence=seen.tail, rc=rc)
+    return reported or ending("unknown", seen.down, evidence=seen.tail, rc=rc)
 
 
-def _by_report(seen: Output, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis | None:
+def _by_report(seen: Output) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
     signal, exited, lost = seen.signal, seen.exited, seen.lost
     if signal:
-        rank, host = int(signal["rank"]), _name(signal["host"], hosts)
-        return ending("signal", [host], rank, signal[0], signal=signal["signal"], name=signal["name"])
+        host = seen.name(signal["host"])
+        return ending("signal", [host], int(signal["rank"]), signal[0], signal=signal["signal"], name=signal["name"])
     if exited:
         rank = int(exited["rank"])
-        evidence = seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:_KEPT]
-        return ending("first_to_fail", _host_of_rank(rank, hosts), rank, evidence, code=exited["code"])
+        evidence = seen.raised.get(rank, seen.last_of.get(rank, exited[0]))[:KEPT]
+        return ending("first_to_fail", seen.host_of(rank), rank, evidence, code=exited["code"])
     if seen.unreported:
         evidence = f"A daemon failed to report back after being spawned. {seen.unreported[0]}"
-        return ending("daemons", [_name(seen.unreported["host"], hosts)], evidence=evidence)
+        return ending("daemons", [seen.name(seen.unreported["host"])], evidence=evidence)
     if lost:
-        named = [_name(lost["host"] or lost["by"], hosts)] if lost["host"] or lost["by"] else down
+        named = [seen.name(lost["host"] or lost["by"])] if lost["host"] or lost["by"] else seen.down
         return ending("host_lost", named, evidence=lost[0].strip())
-    return ending("daemons", down, evidence=seen.generic[0]) if seen.generic else None
+    return ending("daemons", seen.down, evidence=seen.generic[0]) if seen.generic else None
 
 
-def _timed_out(rc: int, seen: Output, hosts: Sequence[Node], down: tuple[str, ...]) -> Diagnosis:
+def _timed_out(rc: int, seen: Output) -> Diagnosis:
     # timeout(1) ends so if it had to kill mpirun, and if another process did.
     how = "the time limit was reached" + (", or mpirun was killed" if rc == _KILLED else "") + f" (status {rc})"
     if not seen.last_of:
-        return ending("timeout_at_start", down, evidence=seen.tail, how=how)
-    ranks = range(sum(node.slots for node in hosts))
-    silent = sorted({name for rank in ranks if rank not in seen.last_of for name in _host_of_rank(rank, hosts)})
-    if silent:
-        return ending("timeout_silent_ranks", silent, evidence=seen.tail, how=how)
-    return ending("timeout", down, evidence=seen.tail, how=how)
-
-
-def _name(text: str, hosts: Sequence[Node]) -> str:
-    """The inventory name of what a message calls a host (address or name)."""
-    text = text.strip("[]")
-    for node in hosts:
-        if text in (node.address, node.name):
-            return node.name
-    return text
-
-
-def _ranks(hosts: Sequence[Node]) -> Iterator[tuple[Node, range]]:
-    """With -map-by slot the ranks fill the hosts in the order of -H."""
-    first = 0
-    for node in hosts:
-        yield node, range(first, first + node.slots)
-        first += node.slots
-
-
-def _host_of_rank(rank: int, hosts: Sequence[Node]) -> tuple[str, ...]:
-    """Empty if the rank is on none of them."""
-    return next(((node.name,) for node, ranks in _ranks(hosts) if rank in ranks), ())
+        return ending("timeout_at_start", seen.down, evidence=seen.tail, how=how)
+    if seen.silent:
+        hosts = sorted({seen.places[rank] for rank in seen.silent})
+        return ending("timeout_silent_ranks", hosts, evidence=seen.tail, how=how)
+    return ending("timeout", seen.down, evidence=seen.tail, how=how)

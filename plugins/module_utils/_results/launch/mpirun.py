@@ -95,20 +95,22 @@ def command(
     # In the foreground it signals mpirun alone, and once. Otherwise it also signals its own group, mpirun among it, and
     # a second SIGTERM within 5 s makes Open MPI 4.1 leave at once: the ranks of its own node live on.
     argv = ["timeout", "--foreground", "-k", str(kill_after), str(timeout)] if timeout else []
-    argv += ["mpirun", *dialect.options]
+    argv += ["mpirun", *dialect["options"]]
     # 4.1 cuts an IPv6 address at its colons; the mesh's ssh_config knows the names.
     named = [node.address if subnet.version == 4 else node.name for node in hosts]
     argv += ["-H", ",".join(f"{name}:{slots or node.slots}" for name, node in zip(named, hosts))]
     argv += ["-np", str(ranks or total)]
     # Open MPI binds one rank to one core by default, which starves a training process.
-    argv += dialect.binding
+    argv += dialect["binding"]
     # An interface of this network may have an address of the other family as well, which both would use besides. IPv6
     # networks it cannot read; docker0 and its like have IPv4 alone.
     other = 6 if subnet.version == 4 else 4
-    parameters: dict[str, Any] = {"btl_tcp_if_include": str(subnet), dialect.network: str(subnet)} if other == 6 else {}
+    parameters: dict[str, Any] = (
+        {"btl_tcp_if_include": str(subnet), dialect["network"]: str(subnet)} if other == 6 else {}
+    )
     parameters |= {"btl_tcp_disable_family": other, f"oob_tcp_disable_ipv{other}_family": 1}
     if len(hosts) > _RADIX:
-        parameters[dialect.no_tree] = 1
+        parameters[dialect["no_tree"]] = 1
     argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):

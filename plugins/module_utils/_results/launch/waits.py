@@ -14,7 +14,7 @@ import re
 from typing import Match, Pattern
 
 _LIMIT = 1 << 16
-_KEPT = 300
+KEPT = 300  # characters of a line that are kept as evidence
 
 WORDS = (
     "watchdog",
@@ -72,16 +72,16 @@ class Waits:
 
     def __init__(self) -> None:
         self._waited: dict[int, float] = {}  # rank -> seconds
-        self._seen: dict[int, None] = {}
-        self._in: dict[tuple[int, str], dict[int, None]] = {}  # collective (number, kind) -> ranks that wait in it
+        self._seen: set[int] = set()
+        self._in: dict[tuple[int, str], set[int]] = {}  # collective (number, kind) -> ranks that wait in it
         self._enqueued: dict[int, int] = {}
-        self._missing: dict[int, None] = {}
-        self._peers: dict[str, dict[int | None, None]] = {}  # peer -> who lost it
+        self._missing: set[int] = set()
+        self._peers: dict[str, set[int | None]] = {}  # peer -> who lost it
         self._evidence = ""
 
     def line(self, rank: int | None, text: str, lower: str) -> None:
         if rank is not None and len(self._seen) < _LIMIT:
-            self._seen.setdefault(rank)
+            self._seen.add(rank)
         if not any(word in lower for word in WORDS):
             return
         who = _WHO.search(text)
@@ -92,7 +92,7 @@ class Waits:
             self._wait(number, match, text)
             key = (int(match["number"]), match["what"])
             if key in self._in or len(self._in) < _LIMIT:
-                self._in.setdefault(key, {}).setdefault(number)
+                self._in.setdefault(key, set()).add(number)
         progress = _PROGRESS.search(text)
         if progress and len(self._enqueued) < _LIMIT:
             number = int(progress["rank"]) if rank is None else rank
@@ -102,19 +102,19 @@ class Waits:
             self._wait(-1 if rank is None else rank, limit, text)
         barrier = _BARRIER.search(text)
         if barrier:
-            self._missing.update(dict.fromkeys(int(number) for number in barrier["ranks"].split(",")))
-            self._evidence = self._evidence or text[:_KEPT]
+            self._missing.update(map(int, barrier["ranks"].split(",")))
+            self._evidence = self._evidence or text[:KEPT]
         for pattern in _CLOSED:
             closed = pattern.search(text)
             if closed and len(self._peers) < _LIMIT:
-                self._peers.setdefault(closed["peer"], {}).setdefault(rank)
-                self._evidence = self._evidence or text[:_KEPT]
+                self._peers.setdefault(closed["peer"], set()).add(rank)
+                self._evidence = self._evidence or text[:KEPT]
 
     def _wait(self, rank: int, match: Match[str], text: str) -> None:
         if len(self._waited) < _LIMIT:
             self._waited.setdefault(rank, int(match["milliseconds"]) / 1000)
-            self._seen.setdefault(rank)
-        self._evidence = self._evidence or text[:_KEPT]
+            self._seen.add(rank)
+        self._evidence = self._evidence or text[:KEPT]
 
     def result(self, world: int) -> Standstill | None:
         """``world``: how many ranks there were, 0 if unknown. None: no rank waited in vain or lost a peer."""

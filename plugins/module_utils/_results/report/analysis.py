@@ -9,7 +9,7 @@ from ..._proof.counters import Due
 from ..figures import detours as ways
 from ..figures import limits as lim
 from ..figures import speed as pace
-from ..figures.benchmark_files import single_gpu_differs, single_gpu_rate
+from ..figures.benchmark_files import rows_of, single_gpu
 from ..readers.reading import positive
 
 # What a run may be faster than so many single GPUs before it is suspicious (clocks boost, caches help).
@@ -33,18 +33,13 @@ class Analysis:
     detours: tuple[ways.Detour, ...] = ()
     speed: pace.Speed | None = None
 
-    def as_result(
-        self, given: Mapping[str, Any], sources: Mapping[str, str] | None = None, notes: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """``sources``: where a figure of ``given`` comes from, if it was found; ``notes``: of the search for it."""
+    def as_result(self) -> dict[str, Any]:
         return {
-            "given": dict(given),
-            "sources": {key: (sources or {}).get(key, "given") for key in given},
             "limits": [dataclasses.asdict(limit) for limit in self.limits],
             "comparisons": [comparison.as_result() for comparison in self.comparisons],
             "communication": dataclasses.asdict(self.communication),
             "gradient_traffic_bytes": self.gradient_traffic_bytes,
-            "notes": [*self.notes, *map(str, notes)],
+            "notes": [*self.notes],
         }
 
 
@@ -71,25 +66,21 @@ def analyse(
     images_per_step = positive(workload.get("batch_size_global")) or (batch * ranks if batch and ranks else None)
 
     single = given.get("single_gpu_images_per_s")
-    if not single:
-        reference = single_gpu_rate(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
-        if reference:
-            single = reference[0]
-            notes.append(f"Rate of one GPU: {reference[1]}.")
-    differs = single_gpu_differs(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
-    compute = lim.compute_images_per_s(single, ranks, differs)
+    measured, why = single_gpu(benchmarks, workload.get("precision"), workload.get("batch_size_per_device"))
+    if measured and not single:
+        single = measured
+        notes.append(f"Rate of one GPU: {why}.")
+    compute = lim.compute_images_per_s(single, ranks, "" if measured else why)
     network = lim.network_images_per_s(size, link, nodes, images_per_step)
     ring = lim.ring_allreduce_seconds(size, ranks, link)
     bus = lim.allreduce_gbyte_per_s(link, nodes, ranks)
 
-    comparisons = []
+    comparisons = [_bandwidth(row, link, ranks, nodes) for row in rows_of(benchmarks, "bandwidth")]
     if total_images_per_s is not None:
-        comparisons = [
+        comparisons[:0] = [
             lim.Comparison("training rate", total_images_per_s, network, physical=True),
             lim.Comparison("training rate", total_images_per_s, compute, physical=False, margin=SUPERLINEAR_MARGIN),
         ]
-    for row in benchmarks.get("bandwidth", {}).get("rows", ()):
-        comparisons.append(_bandwidth(row, link, ranks, nodes))
 
     batches = positive(workload.get("num_batches"))
     moved, before = pace.moved_bytes(per_rank), _steps_before(per_rank, batches)
@@ -115,8 +106,8 @@ def analyse(
         due=due,
         notes=tuple(notes),
         detours=ways.pairs(
-            benchmarks.get("bandwidth", {}).get("rows", ()),
-            benchmarks.get("perftest", {}).get("rows", ()),
+            rows_of(benchmarks, "bandwidth"),
+            rows_of(benchmarks, "perftest"),
             {comparison.what: comparison.limit.value for comparison in comparisons},
         ),
         speed=speed,
@@ -125,16 +116,16 @@ def analyse(
 
 def _crossed(
     busiest_bytes: float | None, due: Due | None, ranks: int | None, grouped: bool
-) -> tuple[float | None, float | None]:
+) -> tuple[float, float] | None:
     """How often the bytes of an all-reduce crossed the link of the busiest node, at least and at most.
 
     Groups exchange their gradients among themselves and measure over all ranks, so their counters do not tell how: then
     the ring is taken, which NCCL may always choose.
     """
     if grouped and ranks:
-        return 2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks
+        return lim.ring_factor(ranks), lim.ring_factor(ranks)
     if not busiest_bytes or due is None or not due.each:
-        return None, None
+        return None
     return busiest_bytes / (due.each + due.other_bytes), busiest_bytes / (due.each + due.before_bytes)
 
 
@@ -188,10 +179,8 @@ def _gradients(
         return lim.Limit("size of the gradients", float(sizes.pop()), "bytes", "as the ranks report it")
     parameters, precision = given.get("parameters"), given.get("gradient_precision")
     formats = {str(rank.get("machine", {}).get("gradients") or "nothing") for rank in per_rank}
-    own = (
-        str(workload.get("variables", "")).startswith("distributed_data_parallel")
-        and workload.get("model") == "resnet50"
-    )
+    distributed = str(workload.get("variables", "")).startswith("distributed_data_parallel")
+    own = distributed and workload.get("model") == "resnet50"
     if own and not parameters:
         parameters = lim.RESNET50_PARAMETERS
     if own and not precision:
@@ -210,13 +199,12 @@ def _gradients(
 
 
 def _bandwidth(row: Mapping[str, Any], link: lim.Limit, ranks: int | None, nodes: int | None) -> lim.Comparison:
-    what = ways.bandwidth_label(row)
-    known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
-    if row["path"] not in NIC_PATHS:
-        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
-    else:
+    if row["path"] in NIC_PATHS:
+        known_nodes = row.get("nodes") or (nodes if ranks == row["ranks"] else None)
         limit = lim.allreduce_gbyte_per_s(link, known_nodes, row["ranks"])
-    return lim.Comparison(what, row["gb_s"], limit, physical=True)
+    else:
+        limit = lim.unknown("all-reduce bus bandwidth", "GB/s", f"path {row['path']!r} does not say which wire it took")
+    return lim.Comparison(ways.bandwidth_label(row), row["gb_s"], limit, physical=True)
 
 
 def _all_reduce_tests(
@@ -225,7 +213,7 @@ def _all_reduce_tests(
     """The largest size of nccl-tests' all_reduce: small sizes measure latency, not the wire."""
     rows = [
         row
-        for row in benchmarks.get("nccl_tests", {}).get("rows", ())
+        for row in rows_of(benchmarks, "nccl_tests")
         if positive(row.get("size_bytes")) and "all_reduce" in str(row.get("collective") or "all_reduce").lower()
     ]
     if not rows:
@@ -242,11 +230,8 @@ def _perftests(
     benchmarks: Mapping[str, Mapping[str, Any]], wire: lim.Limit, nics: float | None
 ) -> list[lim.Comparison]:
     """One connection of perftest uses one NIC, whatever the node has; both directions together are not compared."""
-    rows = [
-        row
-        for row in benchmarks.get("perftest", {}).get("rows", ())
-        if positive(row.get("gb_s")) and row.get("bidirectional") != "yes"
-    ]
+    rows = [row for row in rows_of(benchmarks, "perftest") if positive(row.get("gb_s"))]
+    rows = [row for row in rows if row.get("bidirectional") != "yes"]
     name = "wire payload per NIC"
     if wire.value is None or not nics:
         limit = lim.unknown(name, wire.unit, wire.because if wire.value is None else "?")
@@ -265,7 +250,7 @@ def _allreduce(
     """
     found = [
         row["median_s"]
-        for row in benchmarks.get("bandwidth", {}).get("rows", ())
+        for row in rows_of(benchmarks, "bandwidth")
         if row["network"] == workload.get("model") and row["ranks"] == ranks
         if row["path"] not in NO_ALL_REDUCE and not row.get("servers") and not row.get("optimizer")
     ]

@@ -88,7 +88,7 @@ def build(
         "parts": parts,
         "gates": gates,
         "problems": problems,
-        "sources": [published.SOURCES[key] for key in published.SOURCES] if with_published else [],
+        "sources": [*published.SOURCES.values()] if with_published else [],
     }
 
 
@@ -162,19 +162,14 @@ def _run_row(entry: Entry) -> dict[str, Any]:
     )
 
 
-def _benchmarks(entry: Entry, kind: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = entry.summary.get("benchmarks", {}).get(kind, {"rows": [], "simulated": False})
-    return found
-
-
 def _rows(entries: Sequence[Entry], kind: str) -> list[tuple[str, Mapping[str, Any], str]]:
     """Name of the run, row of the benchmark, mark."""
-    found = [(entry, _benchmarks(entry, kind)) for entry in entries]
-    return [(entry.name, row, _mark(entry, benchmark)) for entry, benchmark in found for row in benchmark["rows"]]
-
-
-def _mark(entry: Entry, found: Mapping[str, Any]) -> str:
-    return SIMULATED if found["simulated"] or entry.summary.get("simulated") else ""
+    found = []
+    for entry in entries:
+        benchmark = entry.summary.get("benchmarks", {}).get(kind, {"rows": (), "simulated": False})
+        mark = SIMULATED if benchmark["simulated"] or entry.summary.get("simulated") else ""
+        found += [(entry.name, row, mark) for row in benchmark["rows"]]
+    return found
 
 
 # What DLPerf's page says of its medians, which stand here as one repeat each.
@@ -221,7 +216,7 @@ def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
         (name, row["model"], row["batch"], row["images_per_second"], mark)
         for name, row, mark in _rows(entries, "scoring")
     ]
-    return _by_batch("Scoring (forward only)", found, published.scoring() if with_published else ())
+    return _by_batch("Scoring (forward only)", found, published.per_device("scoring") if with_published else ())
 
 
 def _training_per_device(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
@@ -231,7 +226,9 @@ def _training_per_device(entries: Sequence[Entry], with_published: bool) -> dict
         for name, row, mark in _rows(entries, "training")
         if row.get("ranks") and isinstance(row["batch"], int)
     ]
-    return _by_batch("Training, each device", found, published.training() if with_published else ())
+    return _by_batch(
+        "Training, each device", found, published.per_device("training_per_device") if with_published else ()
+    )
 
 
 _Rate = Tuple[str, str, int, float, str]  # run, model, batch, images/s, mark
@@ -239,10 +236,8 @@ _Rate = Tuple[str, str, int, float, str]  # run, model, batch, images/s, mark
 
 def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str, int, float]]) -> dict[str, Any]:
     """A column for each batch size."""
-    found = [
-        *own,
-        *((f"MXNet, {device}", model, batch, rate, published.MARK) for device, model, batch, rate in others),
-    ]
+    shown = ((f"MXNet, {device}", model, batch, rate, published.MARK) for device, model, batch, rate in others)
+    found = [*own, *shown]
     batches = sorted({batch for _name, _model, batch, _rate, _mark_ in found})
     rates: dict[tuple[str, str, str], dict[int, float]] = {}
     for name, model, batch, rate, mark in found:
@@ -257,31 +252,19 @@ def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str,
 
 def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: float) -> list[dict[str, Any]]:
     """Each case of each run's scaling benchmark against the same case of the baseline."""
-    before = next(entry for entry in entries if entry.name == baseline)
-    old = {_key(row): row for row in _benchmarks(before, "scaling")["rows"]}
+    rows = _rows(entries, "scaling")
+    old = {_key(row): (row, mark) for name, row, mark in rows if name == baseline}
     gates = []
-    for entry in entries:
-        if entry.name == baseline:
+    for name, row, mark in rows:
+        if name == baseline or _key(row) not in old:
             continue
-        for row in _benchmarks(entry, "scaling")["rows"]:
-            base = old.get(_key(row))
-            if base is None:
-                continue
-            try:
-                found = gate(row["repeats"], base["repeats"], margin=margin, confidence=confidence).as_result()
-            except LayerError as error:
-                raise _refused(
-                    f"cannot be compared with {baseline}: {error}", entry.name, "look at its repeats"
-                ) from error
-            marks = _mark(entry, _benchmarks(entry, "scaling")), _mark(before, _benchmarks(before, "scaling"))
-            gates.append(
-                {
-                    "run": entry.name,
-                    "case": f"{row['case']}, {row['precision']}, batch {row['batch']}",
-                    **found,
-                    "simulated": any(marks),
-                }
-            )
+        before, old_mark = old[_key(row)]
+        try:
+            found = gate(row["repeats"], before["repeats"], margin=margin, confidence=confidence).as_result()
+        except LayerError as error:
+            raise _refused(f"cannot be compared with {baseline}: {error}", name, "look at its repeats") from error
+        case = f"{row['case']}, {row['precision']}, batch {row['batch']}"
+        gates.append({"run": name, "case": case, **found, "simulated": bool(mark or old_mark)})
     return gates
 
 

@@ -10,8 +10,9 @@ import dataclasses
 import io
 import math
 import statistics
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ..figures.statistics import groups
 from .timeline import BETWEEN, SECONDS
 
 MATPLOTLIB_IMPORT_ERROR: Exception | None = None
@@ -31,17 +32,15 @@ _DASHES = ("-", "--", "-.", ":")
 _INKED = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color")
 
 
-@dataclasses.dataclass(frozen=True)
-class Theme:
-    name: str
+class Theme(NamedTuple):
     ink: str
     paper: str
     grid: str
     simulated: str
 
 
-LIGHT = Theme("light", "#1d2530", "#ffffff", "#d5dae1", "#6a1fb0")
-DARK = Theme("dark", "#e3e8ef", "#161c25", "#3a4452", "#cfa4ff")
+LIGHT = Theme("#1d2530", "#ffffff", "#d5dae1", "#6a1fb0")
+DARK = Theme("#e3e8ef", "#161c25", "#3a4452", "#cfa4ff")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,19 +69,22 @@ def draw(summary: Mapping[str, Any]) -> list[Plot]:
     if MATPLOTLIB_IMPORT_ERROR is not None:
         return []
     drawn = []
-    for name, title, painter in _PLOTS:
-        found = painter(summary)
+    for name, title, benchmark, plan in _PLOTS:
+        source = summary["benchmarks"].get(benchmark, {"rows": (), "simulated": False})
+        found = plan(summary, source["rows"])
         if found:
             paint, alt = found
-            mark = summary["simulated"] or any(
-                entry["simulated"] for kind, entry in summary["benchmarks"].items() if name == _SOURCES.get(kind)
-            )
-            light, dark = (_png(paint, theme, title, bool(mark)) for theme in (LIGHT, DARK))
+            simulated = bool(summary["simulated"] or source["simulated"])
+            light, dark = (_png(paint, theme, title, simulated) for theme in (LIGHT, DARK))
             drawn.append(Plot(name, title, alt, light, dark))
     return drawn
 
 
+_Summary = Mapping[str, Any]
+_Rows = Sequence[Mapping[str, Any]]
 _Painter = Callable[[Any, Theme], None]
+# What paints the figure, and what it shows in words; None: there is nothing to draw.
+_Plan = Optional[Tuple[_Painter, str]]
 
 
 def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
@@ -115,7 +117,7 @@ def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
     return stream.getvalue()
 
 
-def _throughput(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
+def _throughput(summary: _Summary, _rows: _Rows) -> _Plan:
     timeline = summary["throughput_over_time"]
     ranks = [rank for rank in (timeline or {}).get("ranks", ()) if len(rank["x"]) > 1]
     if not timeline or not ranks:
@@ -127,16 +129,11 @@ def _throughput(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
             _band(axes, ranks)
         else:
             for index, rank in enumerate(ranks):
+                dashes, colour = divmod(index, len(_COLOURS))
                 axes.plot(
-                    rank["x"],
-                    rank["images_per_second"],
-                    color=_COLOURS[index % len(_COLOURS)],
-                    linestyle=_DASHES[index // len(_COLOURS) % len(_DASHES)],
-                    marker="o",
-                    markersize=3,
-                    linewidth=1.4,
-                    label=f"rank {rank['rank']}",
-                )
+                    rank["x"], rank["images_per_second"], label=f"rank {rank['rank']}", color=_COLOURS[colour],
+                    linestyle=_DASHES[dashes % len(_DASHES)], marker="o", markersize=3, linewidth=1.4,
+                )  # fmt: skip
         axes.set_ylim(0, 1.15 * max(max(rank["images_per_second"]) for rank in ranks))
         axes.set_xlabel("seconds since the warm-up" if timeline["x_unit"] == SECONDS else "step")
         axes.set_ylabel("images/s per rank" + ("" if timeline["kind"] == BETWEEN else "\n(mean since the warm-up)"))
@@ -166,18 +163,19 @@ def _band(axes: Any, ranks: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _scaling(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
-    rows = [row for row in summary["benchmarks"].get("scaling", {}).get("rows", ()) if row["speedup_1gpu"] is not None]
-    by_series: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        by_series.setdefault(f"{row['precision']}, batch {row['batch']}", []).append(row)
-    series = {name: sorted(found, key=lambda row: row["gpus"]) for name, found in by_series.items() if len(found) > 1}
+def _scaling(_summary: _Summary, rows: _Rows) -> _Plan:
+    compared = [row for row in rows if row["speedup_1gpu"] is not None]
+    series = {
+        f"{precision}, batch {batch}": sorted(found, key=lambda row: row["gpus"])
+        for (precision, batch), found in groups(compared, ("precision", "batch")).items()
+        if len(found) > 1
+    }
     if not series:
         return None
-    most = max(row["gpus"] for found in series.values() for row in found)
+    ticks = sorted({row["gpus"] for found in series.values() for row in found})
 
     def paint(axes: Any, theme: Theme) -> None:
-        axes.plot([1, most], [1, most], color=theme.ink, linestyle=":", linewidth=1.2, label="ideal")
+        axes.plot([1, ticks[-1]], [1, ticks[-1]], color=theme.ink, linestyle=":", linewidth=1.2, label="ideal")
         for index, (name, found) in enumerate(series.items()):
             single = next(row["median"] for row in found if row["gpus"] == 1)
             x, y = [row["gpus"] for row in found], [row["speedup_1gpu"] for row in found]
@@ -187,7 +185,6 @@ def _scaling(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
                 x, y, yerr=[low, high], color=_COLOURS[index % len(_COLOURS)], marker="o", markersize=4, capsize=3,
                 linewidth=1.5, label=name,
             )  # fmt: skip
-        ticks = sorted({row["gpus"] for found in series.values() for row in found})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         for axis in (axes.xaxis, axes.yaxis):
@@ -204,29 +201,28 @@ def _scaling(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     return paint, f"Speed-up against one GPU, with the ideal line. {ends}."
 
 
-def _rows(axes: Any, labels: Sequence[str], size: int) -> None:
+def _label(axes: Any, labels: Sequence[str], size: int) -> None:
     """A bar lies at each label: the first one on top, and none as thick as the plot."""
     axes.set_yticks(range(len(labels)), labels, fontsize=size)
     axes.set_ylim(max(len(labels), 3) - 0.5, -0.5)
     axes.grid(False, axis="y")
 
 
-def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
-    rows = list(summary["benchmarks"].get("bandwidth", {}).get("rows", ()))
-    bound = next(
-        (limit for limit in summary["limits"]["limits"] if limit["name"] == "all-reduce bus bandwidth"), {"value": None}
-    )["value"]
+def _bandwidth(summary: _Summary, rows: _Rows) -> _Plan:
     if not rows:
         return None
+    limits = {limit["name"]: limit["value"] for limit in summary["limits"]["limits"]}
+    bound = limits.get("all-reduce bus bandwidth")
     labels = [f"{row['network']}\n{row['path']}, {row['ranks']} ranks" for row in rows]
 
     def paint(axes: Any, theme: Theme) -> None:
-        y = list(range(len(rows)))
         values = [row["gb_s"] for row in rows]
         low = [0.0 if row["gb_s_low"] is None else max(0.0, row["gb_s"] - row["gb_s_low"]) for row in rows]
         high = [0.0 if row["gb_s_high"] is None else max(0.0, row["gb_s_high"] - row["gb_s"]) for row in rows]
-        _rows(axes, labels, 8)
-        axes.barh(y, values, xerr=[low, high], color=_COLOURS[0], ecolor=theme.ink, capsize=3, height=0.6)
+        _label(axes, labels, 8)
+        axes.barh(
+            range(len(rows)), values, xerr=[low, high], color=_COLOURS[0], ecolor=theme.ink, capsize=3, height=0.6
+        )
         if bound:
             axes.axvline(bound, color=_COLOURS[4], linestyle="--", linewidth=1.5)
             axes.set_xlabel(f"GB/s per rank (dashed: limit of this network, {bound:.2f} GB/s)")
@@ -242,27 +238,20 @@ def _bandwidth(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     )
 
 
-def _communication(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
-    rows = list(summary["benchmarks"].get("training", {}).get("rows", ()))
+def _communication(_summary: _Summary, rows: _Rows) -> _Plan:
     if not rows:
         return None
     labels = [f"{row['model']}\nbatch {row['batch']}" for row in rows]
 
     def paint(axes: Any, theme: Theme) -> None:
-        x = list(range(len(rows)))
+        x = range(len(rows))
         compute = [1e3 * row["compute_s"] for row in rows]
         comm = [1e3 * row["comm_s"] for row in rows]
         axes.bar(x, compute, color=_COLOURS[0], label="compute", width=0.6)
         axes.bar(
-            x,
-            comm,
-            bottom=compute,
-            color=_COLOURS[1],
-            label="communication",
-            width=0.6,
-            hatch="//",
+            x, comm, bottom=compute, color=_COLOURS[1], label="communication", width=0.6, hatch="//",
             edgecolor=theme.paper,
-        )
+        )  # fmt: skip
         crowded = len(rows) > 5
         axes.set_xticks(x, labels, fontsize=8, rotation=45 if crowded else 0, ha="right" if crowded else "center")
         axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(6))
@@ -278,34 +267,30 @@ def _communication(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
     )
 
 
-def _limits(summary: Mapping[str, Any]) -> tuple[_Painter, str] | None:
-    rows = [
-        entry
-        for entry in summary["limits"]["comparisons"]
-        if entry["ratio"] is not None and math.isfinite(entry["ratio"])
-    ]
+def _limits(summary: _Summary, _rows: _Rows) -> _Plan:
+    compared = summary["limits"]["comparisons"]
+    rows = [entry for entry in compared if entry["ratio"] is not None and math.isfinite(entry["ratio"])]
     if not rows:
         return None
 
     def paint(axes: Any, theme: Theme) -> None:
-        y = list(range(len(rows)))
         ratios = [100 * entry["ratio"] for entry in rows]
-        axes.barh(y, ratios, color=[_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows], height=0.6)
+        colours = [_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows]
+        axes.barh(range(len(rows)), ratios, color=colours, height=0.6)
         axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
-        _rows(axes, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], 7)
+        _label(axes, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], 7)
         axes.set_xlabel("% of the limit (dashed line)")
         axes.set_xlim(0, max(110.0, 1.1 * max(ratios)))
 
-    return paint, "Share of the limit: " + "; ".join(
-        f"{entry['what']} {100 * entry['ratio']:.1f} %" for entry in rows
-    ) + "."
+    shares = "; ".join(f"{entry['what']} {100 * entry['ratio']:.1f} %" for entry in rows)
+    return paint, f"Share of the limit: {shares}."
 
 
-_SOURCES = {"scaling": "scaling", "bandwidth": "bandwidth", "training": "communication"}
-_PLOTS: Sequence[tuple[str, str, Callable[[Mapping[str, Any]], tuple[_Painter, str] | None]]] = (
-    ("throughput", "Throughput over time", _throughput),
-    ("scaling", "Scaling", _scaling),
-    ("bandwidth", "All-reduce bandwidth", _bandwidth),
-    ("communication", "Compute and communication", _communication),
-    ("limits", "Achieved share of the limits", _limits),
+# Name, title, benchmark that it is drawn of.
+_PLOTS: Sequence[tuple[str, str, str, Callable[[_Summary, _Rows], _Plan]]] = (
+    ("throughput", "Throughput over time", "", _throughput),
+    ("scaling", "Scaling", "scaling", _scaling),
+    ("bandwidth", "All-reduce bandwidth", "bandwidth", _bandwidth),
+    ("communication", "Compute and communication", "training", _communication),
+    ("limits", "Achieved share of the limits", "", _limits),
 )

@@ -20,11 +20,9 @@ from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from ..figures import normal
-from . import rank_columns
 from .analysis import analyse
 
 FORMAT = 1
-LAYERS = ("switch", "esxi", "vm", "nic", "container", "mesh", "run")
 # What the lab cannot have for real; container, mesh and run are real there.
 SIMULATED_LAYERS = ("switch", "esxi", "vm", "nic")
 TITLES = {
@@ -36,7 +34,11 @@ TITLES = {
     "mesh": "ssh mesh",
     "run": "Run",
 }
+LAYERS = tuple(TITLES)
 SIMULATED_WORD = "SIMULATED"
+# Keys of a rank: what reader `tf_cnn` says of it, and what its machine line says.
+OF_RANK = ("rank", "host", "images_per_second", "source")
+OF_MACHINE = ("device", "step", "checksum")
 EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter")
 
 
@@ -87,9 +89,9 @@ def build(inputs: Inputs) -> dict[str, Any]:
     strange = sorted(set(inputs.evidence) - set(EVIDENCE))
     if strange:
         raise refusal("evidence_unknown", strange[0], known=", ".join(EVIDENCE))
-    unknown = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
-    if unknown:
-        raise refusal("layer_unknown", unknown[0], known=", ".join(LAYERS))
+    strange = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
+    if strange:
+        raise refusal("layer_unknown", strange[0], known=", ".join(LAYERS))
     finished = _seconds(inputs.finished, "finished")
     stages = stage_seconds(inputs.stage_marks, finished)
     marks = [float(mark["at"]) for mark in inputs.stage_marks]
@@ -111,14 +113,15 @@ def build(inputs: Inputs) -> dict[str, Any]:
     ]
     unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
     if unreal:
-        message = (
+        shown = (
             f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
         )
-        problems.append({"code": "benchmark_simulated", "message": message})
+        problems.append({"code": "benchmark_simulated", "message": shown})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
     job = Job.of(inputs.evidence.get("job"))
     nics = _nics(inputs, job, path)
     limits = {**nics.limits["limits"], **inputs.limits}
+    unknown = [f"{key}: {why}" for key, why in nics.limits["unknown"].items() if key not in inputs.limits]
     analysis = analyse(
         limits,
         per_rank,
@@ -167,7 +170,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": rank_columns.details(per_rank),
+        "rank_details": [_rank_details(rank) for rank in per_rank],
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
@@ -180,7 +183,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "counters": {"rdma": nics.counters, "switch": nics.switches},
         "fabric": dict(fabric) if fabric else None,
         "limits": {
-            **analysis.as_result(limits, nics.sources(inputs.limits), nics.notes(inputs.limits)),
+            "given": limits,
+            "sources": {key: "given" if key in inputs.limits else nics.limits["sources"][key] for key in limits},
+            **analysis.as_result(),
+            "notes": [*analysis.notes, *nics.limits["notes"], *unknown],
             "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
         },
         "speed": analysis.speed.as_result() if analysis.speed else None,
@@ -217,14 +223,6 @@ class _Nics:
     limits: dict[str, Any]
     start: dict[str, Mapping[str, Any]]
     used: dict[str, list[str]]
-
-    def sources(self, given: Mapping[str, Any]) -> dict[str, str]:
-        return {**self.limits["sources"], **dict.fromkeys(given, "given")}
-
-    def notes(self, given: Mapping[str, Any]) -> list[str]:
-        """What was seen besides, and what stayed unknown unless a person said it."""
-        unknown = [f"{key}: {why}" for key, why in self.limits["unknown"].items() if key not in given]
-        return [*self.limits["notes"], *unknown]
 
 
 def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
@@ -292,6 +290,11 @@ def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
         "changes": [str(text) for text in given.get("changes") or ()],
         "simulated": inputs.simulated and name in inputs.simulated_layers,
     }
+
+
+def _rank_details(rank: Mapping[str, Any]) -> dict[str, Any]:
+    machine = rank.get("machine", {})
+    return {**{key: rank.get(key) for key in OF_RANK}, **{key: machine.get(key) for key in OF_MACHINE}}
 
 
 def _booted(hosts: Any) -> dict[str, float]:

@@ -54,7 +54,7 @@ def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timel
     every = math.ceil(max(map(len, by_rank.values())) / most)
     # From the end, so that the last line, which represents the run, stays.
     by_rank = {rank: found[::-1][::every][::-1] for rank, found in by_rank.items()}
-    worst = max((_worst(found) for found in by_rank.values()), default=0.0)
+    worst = max(map(_worst, by_rank.values()))
     exact = worst <= ACCEPTED_ERROR
     ranks = [_rank(rank, by_rank[rank], batch, exact) for rank in sorted(by_rank)]
     why = "step lines carry one decimal, too coarse at this speed to tell one interval from the next "
@@ -81,11 +81,6 @@ def _rank(rank: int, found: list[StepLine], batch: float | None, exact: bool) ->
     x = [round(_end(line, batch), 6) if batch else line.step for line in found]
     speeds = [line.images_per_second for line in found]
     if exact:
-        speeds = [
-            speeds[0],
-            *(
-                (after.step - before.step) / (_end(after, None) - _end(before, None))
-                for before, after in zip(found, found[1:])
-            ),
-        ]
+        pairs = zip(found, found[1:])
+        speeds[1:] = [(two.step - one.step) / (_end(two, None) - _end(one, None)) for one, two in pairs]
     return {"rank": rank, "x": x, "images_per_second": [round(speed, 3) for speed in speeds]}

@@ -8,19 +8,14 @@ from typing import Any, Callable, Mapping, Sequence, Tuple
 from ..._fabric import gpus
 from ..._proof import counters
 from ..._proof.verdict import INVALID, PATH_PROVEN, PROVEN
-from ..._proof.witness import MISSING
-from . import rank_columns
 from .summary import TITLES, headline
 
 LINEAR = "linear scaling from one GPU"  # name of the limit
 MANY_RANKS = 32  # from here on the table of ranks starts folded
 _TONES = {PROVEN: "good", PATH_PROVEN: "part", INVALID: "bad"}
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
-
-
-# Of witnesses that do not decide.
+# Above the witnesses that do not decide.
 _BESIDE = "Beside the verdict: how good that path is. What was not read may be good or bad."
-_STATES = {"agrees": "agrees", "disagrees": "**DISAGREES**", "missing": "missing", "impossible": "**IMPOSSIBLE**"}
 
 
 def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
@@ -28,7 +23,8 @@ def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
     verdict, limits, stages = summary["verdict"], summary["limits"], summary["stages"]
     seconds = sum(stages.values())
     tone = "warn" if summary["simulated"] and verdict["state"] != INVALID else _TONES.get(verdict["state"], "warn")
-    fabric_line, fabric_rows = _fabric_rows(summary)
+    fabric = (summary["fabric"] or {}).get("report") or {}
+    rank_header, rank_rows = tables("ranks", summary["rank_details"])
     return {
         "s": summary,
         "verdict": verdict,
@@ -36,65 +32,30 @@ def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
         "headline": headline(summary),
         "cards": _cards(summary, seconds),
         "no_plots": no_plots,
-        "witnesses": [(heading, _witness_rows(verdict, not heading)) for heading in ("", _BESIDE)],
+        "beside": _BESIDE,
         "counter_header": counters.HEADER,
-        "counter_rows": _counter_rows(summary),
-        "doctor_header": _DOCTOR_HEADER,
+        "counter_rows": [row for key in ("rdma", "switch") for row in counters.table(summary["counters"][key])],
+        "doctor_header": ("how sure", "cause", "where", "seen", "look", "fix"),
         "doctor_rows": _doctor_rows(summary),
         "doctor_lines": _doctor_lines(summary),
-        "fabric_line": fabric_line,
-        "fabric_header": _FABRIC_HEADER,
-        "fabric_rows": fabric_rows,
-        "gpu_header": gpus.HEADER,
-        "gpu_rows": _gpu_rows(summary),
-        "limit_rows": [
-            (limit["name"], figure(limit["value"], limit["unit"]), limit["how"]) for limit in limits["limits"]
+        "fabric_line": _fabric_line(fabric, (summary["fabric"] or {}).get("skipped")),
+        "fabric_header": ("thing", "place", "found", "what to do"),
+        "fabric_rows": [
+            [flat(fault.get(key, "")) for key in ("thing", "place", "found", "remedy")]
+            for fault in fabric.get("faults") or ()
         ],
-        "known": _known(summary),
-        "comparison_rows": [_comparison(entry) for entry in limits["comparisons"]],
+        "gpu_header": gpus.HEADER,
+        # Of the job's hosts as the fabric check saw them, equal ones in one row.
+        "gpu_rows": gpus.merged(fabric.get("gpus") or ()),
+        "known": [(key, flat(value), limits["sources"][key]) for key, value in limits["given"].items()],
         "benchmarks": [(kind, found, *tables(kind, found["rows"])) for kind, found in summary["benchmarks"].items()],
         "layers": [(TITLES[name], layer, _found(layer["found"])) for name, layer in summary["layers"].items()],
-        "layer_rows": [_layer(TITLES[name], layer) for name, layer in summary["layers"].items()],
         "stages": [(name, spent, spent / seconds if seconds else 0.0) for name, spent in stages.items()],
-        "stage_rows": [(name, f"{spent:.1f}") for name, spent in stages.items()],
-        "rank_columns": rank_columns.COLUMNS,
-        "rank_rows": rank_columns.rows(summary),
-        "rank_figures": [place for place, column in enumerate(rank_columns.COLUMNS) if column.figure],
+        "rank_header": rank_header,
+        "rank_rows": rank_rows,
+        "rank_figures": _RANK_FIGURES,
         "fold_ranks": summary["ranks"] >= MANY_RANKS,
     }
-
-
-def _witness_rows(verdict: Mapping[str, Any], decides: bool) -> list[tuple[str, str, str]]:
-    return [
-        (
-            witness["title"],
-            _STATES[witness["state"]] if decides or witness["state"] != MISSING else "not read",
-            witness["evidence"],
-        )
-        for witness in verdict["witnesses"]
-        if witness["decides"] is decides
-    ]
-
-
-def _comparison(entry: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return (
-        f"{entry['what']} ({entry['limit_name']})",
-        f"{number(entry['achieved'])} {entry['unit']}",
-        figure(entry["limit"], entry["unit"]),
-        percent(entry["ratio"]) + (" **ABOVE**" if entry["exceeded"] else ""),
-    )
-
-
-def _layer(title: str, layer: Mapping[str, Any]) -> tuple[str, str, str, Any]:
-    return (
-        ("**SIMULATED** " if layer["simulated"] else "") + title,
-        {True: "yes", False: "**NO**", None: "not looked at"}[layer["verified"]],
-        "yes" if layer["changed"] else "no",
-        "" if layer["found"] in (None, {}, []) else layer["found"],
-    )
-
-
-_DOCTOR_HEADER = ("how sure", "cause", "where", "seen", "look", "fix")
 
 
 def _doctor_rows(summary: Mapping[str, Any]) -> list[list[str]]:
@@ -129,21 +90,10 @@ def _where(finding: Mapping[str, Any]) -> str:
     return " ".join(part for part in [*places, *rank] if part) or "unknown"
 
 
-def _counter_rows(summary: Mapping[str, Any]) -> list[list[str]]:
-    """What NICs and switch moved."""
-    found = summary.get("counters") or {}
-    return [row for key in ("rdma", "switch") for row in counters.table(found.get(key))]
-
-
-_FABRIC_HEADER = ("thing", "place", "found", "what to do")
-
-
-def _fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
-    """What the fabric check came to, in a line and its faults; "": none was given."""
-    fabric = summary.get("fabric") or {}
-    report = fabric.get("report") or {}
+def _fabric_line(report: Mapping[str, Any], skipped: Any) -> str:
+    """What the fabric check came to; "": none was given."""
     if not report:
-        return (f"Not checked: {fabric['skipped']}." if fabric.get("skipped") else ""), []
+        return f"Not checked: {skipped}." if skipped else ""
     medians = [
         f"{program} {rail} {value:.4g}"
         for program, each in (report.get("measured") or {}).items()
@@ -151,19 +101,11 @@ def _fabric_rows(summary: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
     ]
     mark = "SIMULATED. " if report.get("simulated") else ""
     whole = "" if report.get("complete") else " Not everything was measured."
-    line = (
+    return (
         f"{mark}Form {report.get('form')}, {len(report.get('hosts') or ())} hosts, {report.get('rails')} rail(s), "
         f"{len(report.get('faults') or ())} fault(s).{whole} Medians (Gb/s, 1/us for latency): "
         f"{', '.join(medians) or 'none'}."
     )
-    keys = ("thing", "place", "found", "remedy")
-    return line, [[flat(fault.get(key, "")) for key in keys] for fault in report.get("faults") or ()]
-
-
-def _gpu_rows(summary: Mapping[str, Any]) -> list[list[str]]:
-    """The GPUs of the job's hosts as the fabric check saw them, equal ones in one row."""
-    report = (summary.get("fabric") or {}).get("report") or {}
-    return [list(row) for row in gpus.merged(report.get("gpus") or ())]
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -181,12 +123,6 @@ def percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.1f} %"
 
 
-def _known(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(key, value, source) of what the limits are computed from."""
-    found = summary["limits"]
-    return [(key, flat(value), (found.get("sources") or {}).get(key, "given")) for key, value in found["given"].items()]
-
-
 Columns = Sequence[Tuple[str, Callable[[Mapping[str, Any]], str]]]  # heading, and the text of a row
 
 
@@ -196,6 +132,11 @@ def or_unknown(value: Any) -> str:
 
 def _interval(low: float | None, high: float | None, digits: int = 2) -> str:
     return "one repeat" if low is None else f"{number(low, digits)} to {number(high, digits)}"
+
+
+def _step(rank: Mapping[str, Any], key: str) -> str:
+    value = (rank["step"] or {}).get(key)
+    return "-" if value is None else number(value, 1)
 
 
 INTERVAL = "95 % interval"
@@ -232,13 +173,23 @@ TRAINING: Columns = (
     ("communication share", lambda row: percent(row["comm_share"])),
     ("below compute", lambda row: "yes" if row["comm_below_compute"] else "NO"),
 )
-_BENCHMARKS: Mapping[str, Columns] = {"scaling": SCALING, "bandwidth": BANDWIDTH, "training": TRAINING}
+# The sum of the ranks and the printed total stand below the third.
+_RANKS: Columns = (
+    ("rank", lambda rank: "?" if rank["rank"] is None else str(rank["rank"])),
+    ("host", lambda rank: rank["host"] or "unknown"),
+    ("images/s", lambda rank: number(rank["images_per_second"])),
+    ("median step, ms", lambda rank: _step(rank, "median_ms")),
+    ("95th percentile, ms", lambda rank: _step(rank, "p95_ms")),
+    ("device", lambda rank: rank["device"] or "unknown"),
+)
+_RANK_FIGURES = (0, 2, 3, 4)
+_TABLES = {"scaling": SCALING, "bandwidth": BANDWIDTH, "training": TRAINING, "ranks": _RANKS}
 
 
 def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of one benchmark. Units stand in the header."""
-    if kind in _BENCHMARKS:
-        columns = _BENCHMARKS[kind]
+    """Header and cells of one benchmark, or of the ranks. Units stand in the header."""
+    if kind in _TABLES:
+        columns = _TABLES[kind]
         return [heading for heading, _text in columns], [[text(row) for _heading, text in columns] for row in rows]
     if kind != "scoring":
         names = list(dict.fromkeys(name for row in rows for name in row))
@@ -259,41 +210,27 @@ def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
 
 def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, str]]:
     """(label, figure, note) of the few figures that everybody asks for first."""
-    speed, agreement = summary["images_per_second"], summary["agreement"]
+    total, per_rank = summary["images_per_second"]["total"], summary["images_per_second"]["per_rank"]
     hosts = {rank["host"] for rank in summary["rank_details"]} - {None}
-    cards = []
-    if speed["total"] is None:
-        cards.append(("Throughput", "none", "no total was printed"))
-    elif agreement["ok"] is True:
-        cards.append(("Throughput", number(speed["total"]), "images/s, all ranks"))
+    if total is None:
+        throughput = ("none", "no total was printed")
+    elif summary["agreement"]["ok"] is True:
+        throughput = (number(total), "images/s, all ranks")
     else:
-        cards.append(("Throughput", "not a result", f"the log prints {number(speed['total'])} images/s"))
-    cards.append(("Ranks", str(summary["ranks"]), f"on {len(hosts)} hosts" if hosts else "hosts unknown"))
-    if speed["per_rank"]:
-        cards.append(
-            (
-                "Slowest to fastest rank",
-                f"{number(min(speed['per_rank']))} to {number(max(speed['per_rank']))}",
-                "images/s",
-            )
-        )
-    linear = next(
-        (
-            entry
-            for entry in summary["limits"]["comparisons"]
-            if entry["limit_name"] == LINEAR and entry["ratio"] is not None
-        ),
-        None,
-    )
-    cards.append(
-        ("Scaling efficiency", percent(linear["ratio"]), "of ranks x one GPU")
-        if linear
-        else ("Scaling efficiency", "unknown", _no_reference(summary))
-    )
+        throughput = ("not a result", f"the log prints {number(total)} images/s")
+    cards = [
+        ("Throughput", *throughput),
+        ("Ranks", str(summary["ranks"]), f"on {len(hosts)} hosts" if hosts else "hosts unknown"),
+    ]
+    if per_rank:
+        slowest, fastest = number(min(per_rank)), number(max(per_rank))
+        cards.append(("Slowest to fastest rank", f"{slowest} to {fastest}", "images/s"))
+    compared = summary["limits"]["comparisons"]
+    linear = next((entry["ratio"] for entry in compared if entry["limit_name"] == LINEAR), None)
+    scaled = _no_reference(summary) if linear is None else "of ranks x one GPU"
     exposed = summary["limits"]["communication"]["exposed_share"]
-    cards.append(
-        ("Exposed communication", percent(exposed), "of a step" if exposed is not None else "needs one GPU's rate")
-    )
+    spent = "needs one GPU's rate" if exposed is None else "of a step"
+    cards += [("Scaling efficiency", percent(linear), scaled), ("Exposed communication", percent(exposed), spent)]
     if seconds:
         cards.append(("Wall time", f"{seconds / 60:.1f} min" if seconds >= 120 else f"{seconds:.0f} s", "all stages"))
     return cards
