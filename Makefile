@@ -88,7 +88,7 @@ vcenters: dev lab-up ## two vCenters with equal names and ids: the whole guide, 
 	@tests/run.sh vcenters
 
 vm: export ROCEMESH_LAB_SHAPE := vm
-vm: dev lab-up ## two QEMU machines with Debian's kernel: RoCE on the wire, ATS as power-on made it, ten faults, boots; 25 minutes (lab/README.md)
+vm: dev lab-up ## two QEMU machines with Debian's kernel: RoCE on the wire, ATS as power-on made it, ten faults, boots; 21 minutes (lab/README.md)
 	@tests/run.sh vm
 
 faults: dev lab-up ## ansible-playbook killed at ten moments; faults of living devices against the doctor and site.yml

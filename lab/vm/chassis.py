@@ -65,7 +65,7 @@ def shut_down(node: config.Node, paths: config.Paths) -> None:
     qmp.ask(machine.folder(paths, node) / "qmp", "system_powerdown")
 
 
-def _shared(node: config.Node, paths: config.Paths) -> list[str]:
+def connection(node: config.Node, paths: config.Paths) -> list[str]:
     """One connection for what is asked within a minute: to an emulated guest a new one costs more than most questions.
 
     Its name is that of this start of QEMU: what led to the machine before leads nowhere.
@@ -89,7 +89,7 @@ def inside(
         *("-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"),
         # Before its key is known to anybody; it never leaves this machine.
         *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
-        *_shared(node, paths),
+        *connection(node, paths),
         *(f"root@{node.ssh_ip}", shlex.join(words)),
     ]
     try:

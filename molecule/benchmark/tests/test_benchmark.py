@@ -7,10 +7,11 @@ import pathlib
 import pytest
 
 PREPARED = pathlib.Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "prepared"
+PARTS = os.environ.get("MOLECULE_PARTS", "bandwidth scaling scoring training").split()
 REPORTS = pathlib.Path(os.environ["MOLECULE_SCENARIO_DIRECTORY"]) / "reports"
 
 
-@pytest.mark.parametrize("kind", ["bandwidth", "scaling", "scoring", "training"])
+@pytest.mark.parametrize("kind", PARTS)
 def test_the_figures_are_new_and_those_of_four_ranks(kind):
     files = list(REPORTS.glob(f"*/benchmarks/{kind}.json"))
     new = [path for path in files if path.stat().st_mtime > PREPARED.stat().st_mtime]

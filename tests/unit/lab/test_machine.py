@@ -103,6 +103,19 @@ def test_the_guest_finds_its_name_network_and_the_registry(vms: shapes.Shape, tm
     assert f"{paths.hw / 'gpu02'}:/var/lib/lab-hw" in words and "127.78.0.12:2222:22" in words
 
 
+def test_a_machine_that_was_started_anew_is_asked_over_another_connection(vms: shapes.Shape, tmp_path: Path) -> None:
+    paths = config.Paths(tmp_path)
+    socket_of = machine.folder(paths, NODE) / "qmp"
+    socket_of.parent.mkdir(parents=True)
+    assert chassis.connection(NODE, paths) == [], "it is off"
+    socket_of.touch()
+    first = chassis.connection(NODE, paths)
+    assert first == chassis.connection(NODE, paths) and "ControlMaster=auto" in first
+    socket_of.rename(socket_of.with_name("before"))
+    socket_of.touch()
+    assert chassis.connection(NODE, paths) != first
+
+
 def test_kvm_needs_the_processor_and_a_boot_and_else_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert accelerator.has_virtualisation("processor : 0\nflags\t\t: fpu vmx sse\n")
     assert accelerator.has_virtualisation("flags\t: svm\n")
