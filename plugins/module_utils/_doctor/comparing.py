@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from .._judge.packs.model import CANDIDATE, CERTAINTIES, Rule
+from .._judge.packs.model import CERTAINTIES, Rule
 from .catalogue import catalogue
-from .reading import Hit, Reading
+from .seen import Heard, Hit
 from .suspect import Suspect
 
 REPORTED = 3.0  # what a device reports of itself outweighs what any three others say of it
 
 
-def compare(reading: Reading, table: dict[str, Suspect]) -> None:
+def compare(seen: Heard, table: dict[str, Suspect]) -> None:
     """Enters into ``table`` (cause -> finding) what differs between hosts."""
     for wanted in catalogue().compares:
         values: dict[str, dict[str, Hit]] = {}
-        for name in wanted.sign.split("+"):
-            entry = reading.seen.get(name)
-            if entry is None:
-                continue
-            if "+" in wanted.sign:
-                values[name] = dict(entry.hosts)
-            for (host, value), hit in entry.values.items() if "+" not in wanted.sign else ():
+        entries = seen.of(wanted.sign.split("+"))
+        if "+" in wanted.sign:
+            values = {entry.sign.name: entry.hosts for entry in entries}
+        else:
+            for (host, value), hit in entries[0].values.items() if entries else ():
                 values.setdefault(value, {}).setdefault(host, hit)
         hosts = [{host for host in by_host if host} for by_host in values.values()]
         if len(values) < 2 or not all(hosts) or len(set.union(*hosts)) < 2 or set.intersection(*hosts):
@@ -28,8 +26,8 @@ def compare(reading: Reading, table: dict[str, Suspect]) -> None:
         # The host that differs from most comes first.
         ordered = sorted(values.values(), key=len)
         hits = [next(hit for host, hit in by_host.items() if host) for by_host in ordered]
-        rule = Rule(wanted.id, wanted.sign.replace("+", "|"), wanted.certainty, (wanted.cause,), wanted.source)
-        found = table.setdefault(wanted.cause, Suspect(catalogue().causes[wanted.cause], CANDIDATE, 0.0, [], []))
+        rule = Rule(wanted.id, wanted.sign.replace("+", "|"), (wanted.cause,), wanted.source, wanted.certainty)
+        found = Suspect.of(wanted.cause, table)
         found.certainty = min(found.certainty, wanted.certainty, key=CERTAINTIES.index)
         found.weight += 2 + REPORTED
         # Of two hosts it is not known which one is right: both are named.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, Sequence
 
-from .job_output import Figure, Gap, Record
+from .job_output import Figure, Record
+from .pace import Gap
 
 HEALTHY, NO_FAULT_SEEN, FAULTY, CANNOT_TELL = "healthy", "no_fault_seen", "faulty", "cannot_tell"
 _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to 0.95

@@ -17,7 +17,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import (
     bundle,
     fabric,
-    reading,
+    job_output,
+    readers,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import layers as owners
@@ -38,8 +39,11 @@ from tests.unit.doctor.healthy_threads import SOUND
 from tests.unit.doctor.silent_failures import SOUND_JOBS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-READ = {sign.name for reader in reading.READERS for sign in vars(reader).values() if isinstance(sign, model.Sign)} | {
-    sign.name for sign in (*fabric.signs().values(), fabric.SOUND, fabric.PARTLY)
+READ = {
+    sign.name
+    for part in (vars(readers), vars(job_output.JobOutput), vars(fabric), fabric.signs())
+    for sign in part.values()
+    if isinstance(sign, model.Sign)
 }
 XID = "Feb  1 10:00:00 gpu03 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
 

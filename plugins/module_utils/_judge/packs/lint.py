@@ -8,7 +8,6 @@ them matches. FOLDER: packs of a site, checked with those of the collection.
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import Any, Iterable, Iterator, Mapping
 from .. import conditions, words, yaml_files
 from . import loader, model, predicates
 
-_parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 _SIGN = {
     "kind": str, "piece": str, "alone": bool, "ended": bool, "product": str, "test": str, "condition": str,
     "match": list, "samples": list,
@@ -159,7 +157,7 @@ def _taken(sign: Mapping[str, Any], lines: Iterable[Any], packs: loader.Packs) -
 
 def runs_away(pattern: str) -> bool:
     """A repeat without end inside of a repeat without end, and nothing fixed between two rounds of it."""
-    return _nested(_parser.parse(pattern, re.IGNORECASE))
+    return _nested(words.parser.parse(pattern, re.IGNORECASE))
 
 
 def _nested(parsed: Any) -> bool:
@@ -173,7 +171,7 @@ def _nested(parsed: Any) -> bool:
 
 
 def _endless(operation: str, value: Any) -> bool:
-    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == _parser.MAXREPEAT
+    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == words.parser.MAXREPEAT
 
 
 def _bodies(operation: str, value: Any) -> Iterator[Any]:

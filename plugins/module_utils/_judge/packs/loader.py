@@ -9,6 +9,7 @@
     looks.yml, suspects.yml, topics.yml    lists whose order counts
     runs.yml                  lines of a failed mpirun; their order counts
     alarms.yml, forms.yml     words of trouble, and forms of lines, whatever program says them
+    jobs.yml                  what programs print of how far their job came
     layers.yml                layers from the ground up, and who owns each
     readers.yml               signs that readers find, and those of the fabric check's faults
     order.yml                 which rule and sign counts first where two say as much
@@ -30,7 +31,7 @@ from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms")
+LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms", "jobs")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
@@ -91,11 +92,8 @@ class Packs:
         place = {each: number for number, each in enumerate(self.lists.get("order", {}).get(key, ()))}
         return sorted(things, key=lambda thing: place.get(name(thing), len(place)))
 
-    def alternatives(self, match: Sequence[str]) -> list[str]:
-        return [alternative(text, self.words) for text in match]
-
     def pattern(self, match: Sequence[str]) -> Pattern[str]:
-        return re.compile("|".join(self.alternatives(match)), re.IGNORECASE)
+        return re.compile("|".join(alternative(text, self.words) for text in match), re.IGNORECASE)
 
 
 def alternative(text: str, words: Mapping[str, str]) -> str:
@@ -140,3 +138,9 @@ def load(*folders: Path) -> Packs:
         if path.is_file():
             words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
     return Packs(tuple(packs), lists, words)
+
+
+@functools.lru_cache(maxsize=None)
+def form(name: str, of: str = "forms") -> Pattern[str]:
+    """A pattern of the collection's list ``of``: what kind of line it is, whatever it says."""
+    return re.compile("|".join(load().lists[of][name]).replace("\n", ""))
