@@ -61,17 +61,18 @@ def _built(packs: loader.Packs) -> Catalogue:
     for text in packs.twins():
         raise yaml_files.PackError(text)
     runs = {rule: sign for rule, sign in launch_rules().items() if rule.causes}
-    causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
+    causes = {pack.name: _cause(pack) for pack in packs.causes()}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
+    place_of_sign, place_of_rule = packs.places("signs"), packs.places("rules")
     rules: list[Rule] = []
     compares: list[Compare] = []
-    for pack in packs.of(loader.CAUSES):
+    for pack in packs.causes():
         rules += [_rule(name, pack.name, **entry) for name, entry in pack.data.get("rules", {}).items()]
         compares += [Compare(name, cause=pack.name, **entry) for name, entry in pack.data.get("compares", {}).items()]
     return Catalogue(
         causes,
-        (*packs.ordered(signs, "signs", lambda sign: sign.name), *runs.values()),
-        (*packs.ordered(rules, "rules", lambda rule: rule.id), *runs),
+        (*sorted(signs, key=lambda sign: place_of_sign[sign.name]), *runs.values()),
+        (*sorted(rules, key=lambda rule: place_of_rule[rule.id]), *runs),
         tuple(compares),
         tuple(Look(name, **entry) for name, entry in packs.lists["looks"].items()),
         tuple(

@@ -18,7 +18,7 @@ from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_wel
 from .fabric import SOUND
 from .job_output import JobOutput
 from .pace import Gap
-from .questions import STOPPED, general, looks_done, open_causes, settled, to_ask
+from .questions import general, looks_done, open_causes, settled, to_ask
 from .ranking import explained, fault_line, one_per_layer, order
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
@@ -62,15 +62,15 @@ def answer(
         found = _about(found, reading)
     else:
         # Any program loses connections and memory: without a word of the field that names no cause.
-        found = [finding for finding in found if finding.certainty != CANDIDATE or not _of_any_trade(finding, reading)]
+        found = [finding for finding in found if finding.is_certain or not _of_any_trade(finding, reading)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
     if JobOutput.ONE_HOST.name in reading.seen:
-        found = [each for each in found if each.certainty != CANDIDATE or each.cause.layer not in listed("between")]
+        found = [each for each in found if each.is_certain or each.cause.layer not in listed("between")]
     against = [(finding, _against(finding, reading.seen)) for finding in found]
     found = [finding for finding, hit in against if not hit]
     notes = [*notes, *(f"Not {one.cause.id}: {hit.file}:{hit.line}: {hit.quote}" for one, hit in against if hit)]
     done = looks_done(reading, read, looked)
-    certain = [finding for finding in found if finding.certainty != CANDIDATE]
+    certain = [finding for finding in found if finding.is_certain]
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     troubled = reading.troubled()
     shown = _shown(found, certain, reading)
@@ -83,7 +83,8 @@ def answer(
     questions = to_ask(causes, done)
     if verdict == CANNOT_TELL:
         failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
-        questions = [*([STOPPED] if stopped else []), *questions, *general(failed, reading.nccl)]
+        first = general(failed, reading.nccl, stopped=True) if stopped else []
+        questions = [*first, *questions, *general(failed, reading.nccl)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = general(False, reading.nccl)
     # What would have helped and was not there.
@@ -170,7 +171,7 @@ def _findings(reading: Reading) -> list[Suspect]:
 def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
     """Where no rule is certain: what the lines are about as well. Not where devices speak for themselves."""
     seen = reading.seen
-    if seen.has_places() or any(finding.certainty != CANDIDATE for finding in found):
+    if seen.has_places() or any(finding.is_certain for finding in found):
         return found
     named = any(not (seen.is_unspecific(rule) or seen.is_vague(rule)) for finding in found for rule in finding.rules)
     return one_per_layer(found if named else with_topics(found, reading, fault_line(reading)))

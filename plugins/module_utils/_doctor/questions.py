@@ -9,7 +9,6 @@ import dataclasses
 import math
 from typing import Iterable, Mapping
 
-from .._judge.packs.model import CANDIDATE
 from .catalogue import catalogue, listed
 from .reading import Reading
 from .seen import Heard
@@ -33,24 +32,10 @@ class Question:
     look: str = ""
 
 
-_STATE = "dmesg -T | tail -100; nvidia-smi; ibv_devinfo; show_gids"
-_FAILED, _SOUND = Question("on the host of the rank that failed first", _STATE), Question("on each host", _STATE)
-_AGAIN = Question(
-    "in the job's script",
-    "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,ENV and keep the whole output",
-    3,
-)
-# Where the log ends after the bootstrap.
-STOPPED = Question(
-    "between the hosts of the job",
-    "nc -l 29999 on one and nc -vz ADDRESS 29999 on the other, with the address after 'Bootstrap : Using'",
-    2,
-)
-
-
-def general(failed: bool, nccl: bool) -> list[Question]:
-    """Where nothing tells more. ``nccl``: it has a word in what was read."""
-    return [_FAILED, _AGAIN] if failed else [_AGAIN] if nccl else [_SOUND]
+def general(failed: bool, nccl: bool, stopped: bool = False) -> list[Question]:
+    """Where nothing tells more. ``nccl``: it has a word in what was read; ``stopped``: it ends after the bootstrap."""
+    names = ["failed", "again"] if failed else ["again"] if nccl else ["sound"]
+    return [Question(**listed("questions")[name]) for name in (["stopped"] if stopped else names)]
 
 
 def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:
@@ -95,7 +80,7 @@ def open_causes(found: list[Suspect], seen: Heard, done: frozenset[str]) -> dict
         weights = dict(next((causes for name, causes in listed("suspects").items() if name in suffered), weights))
         for name in seen:
             weights |= {cause: _CLUE * weight for cause, weight in listed("clues").get(name, {}).items()}
-    reported = {finding.cause.id for finding in found if finding.reported or finding.certainty != CANDIDATE}
+    reported = {finding.cause.id for finding in found if finding.reported or finding.is_certain}
     kept = reported | {finding.cause.id for finding in plain[:1]}
     hidden = _hidden(found, seen) - reported
     if hidden and found[0].reported and any(_left(cause, done) >= _LEFT for cause in hidden):
@@ -126,7 +111,7 @@ def settled(found: list[Suspect], causes: Mapping[str, float], seen: Heard) -> s
     if not found:
         return ""
     first = found[0]
-    if first.certainty != CANDIDATE or first.reported:
+    if first.is_certain or first.reported:
         hidden = _hidden(found, seen)
         return "" if any(causes.get(cause, 0.0) >= first.weight * _LEFT for cause in hidden) else first.cause.id
     best = max(causes.values(), default=0.0)
@@ -142,6 +127,6 @@ def _left(cause: str, done: frozenset[str]) -> float:
 
 def _hidden(found: list[Suspect], seen: Heard) -> set[str]:
     """What would look the same from the host."""
-    if not found or found[0].certainty != CANDIDATE or found[0].cause.layer not in ("cabling", "host_routing"):
+    if not found or found[0].is_certain or found[0].cause.layer not in ("cabling", "host_routing"):
         return set()
     return {cause for name, cause in listed("behind").items() if name in seen}

@@ -18,7 +18,7 @@ _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 
 def order(finding: Suspect) -> tuple[Any, ...]:
     certain = CERTAINTIES.index(finding.certainty)
-    if finding.certainty != CANDIDATE:
+    if finding.is_certain:
         return (certain, list(layers()).index(finding.cause.layer), -finding.weight)
     # What a line says in plain words goes before what it might be as well; of two states that are said as plainly,
     # that of one host before that of every host.
@@ -43,7 +43,7 @@ def explained(found: list[Suspect], echoes: list[Rule], seen: Heard) -> list[Sus
     """A certain cause takes what follows from it: echoes, and candidates that rest on nothing but its own signs. What a
     device says of itself without being certain takes nothing, but what would only follow from it goes behind the
     rest."""
-    certain = [finding for finding in found if finding.certainty != CANDIDATE]
+    certain = [finding for finding in found if finding.is_certain]
     for finding in (certain or found)[:1]:
         texts = [hit.quote for rule in echoes for entry in seen.of(rule.names) for hit in entry.hits[:1]]
         finding.explains = list(dict.fromkeys(texts))[:_EVIDENCE]
@@ -103,9 +103,7 @@ def one_per_layer(found: list[Suspect]) -> list[Suspect]:
     again: list[Suspect] = []
     layers: set[str] = set()
     for finding in found:
-        later = (
-            finding.cause.layer in layers and finding.certainty == CANDIDATE and not (finding.reported or finding.first)
-        )
+        later = finding.cause.layer in layers and not finding.is_certain and not (finding.reported or finding.first)
         (again if later else first).append(finding)
         layers.add(finding.cause.layer)
     return [*first, *again]

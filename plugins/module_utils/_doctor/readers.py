@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import ipaddress
-import re
 from typing import Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence
 
+from .._judge.packs.loader import form
 from .._judge.packs.model import FACT, Sign, sign
 from .._judge.packs.predicates import path_mtu
 
@@ -23,24 +23,8 @@ CHOSEN_LINK_LOCAL = sign("gid_chosen_link_local", "the chosen index is a link-lo
 CHOSEN_ABSENT = sign("gid_chosen_absent", "the chosen index is not in the table")
 MTUS_SEVERAL = sign("mtus_several", "several path MTUs", FACT)
 
-_ROUTE = re.compile(r"(?P<net>\d+\.\d+\.\d+\.\d+/\d+) dev (?P<dev>(?!docker|veth|br-|cni|lo)\S+).*\bscope link\b")
-_GID = re.compile(
-    r"(?P<dev>[a-z]\w*_?\d+)\s+\d+\s+(?P<index>\d+)\s+(?P<gid>[0-9a-f]{4}(?::[0-9a-f]{4}){7})\s+"
-    r"(?:\d+\.\d+\.\d+\.\d+\s+)?(?P<version>v[12])\b",
-    re.IGNORECASE,
-)
-_GID_OF_DEVINFO = re.compile(r"GID\[\s*(?P<index>\d+)\]:?\s+(?P<gid>[0-9a-f:.]+)", re.IGNORECASE)
-_GID_INDEX = re.compile(r".*?GID[_ ]INDEX\s*(?:=|set by environment to|:)?\s*(?P<chosen>\d+)\b", re.IGNORECASE)
-_PRIORITY = re.compile(
-    r"[rt]x_prio(?P<priority>\d)_(?:bytes|packets)\s*[:=]\s*(?P<count>\d+(?:\.\d+)?)\s*(?P<unit>[KMGBT]?)"
-)
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
-_NVLINK = re.compile(r"Link \d+: (?P<state><inactive>|[\d.]+ GB/s)")
-_MTU_LINE = re.compile(
-    r"(?!MTU:|.*(?:\bmax_mtu|<[A-Z,_]+> mtu|\bqdisc\b|docker|veth|virbr|\bbr-|\blo\b)).*mtu", re.IGNORECASE
-)
-_MTU = re.compile(r"mtu\b\D{0,12}\b(?P<after>\d{3,4})\b|\b(?P<before>\d{3,4}|[49]k)(?:-byte)? ?mtu\b", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,18 +59,16 @@ class Row(NamedTuple):
 
 
 class TableReader:
-    """Keeps the lines that match one of the patterns at their start; ``judge`` says what they show together."""
+    """Keeps the lines that match one of the forms at their start; ``judge`` says what they show together."""
 
-    def __init__(
-        self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Found]], *patterns: re.Pattern[str]
-    ) -> None:
+    def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Found]], *forms: str) -> None:
         self.words = words
-        self._judge, self._patterns = judge, patterns
+        self._judge, self._forms = judge, forms
         self._rows: list[Row] = []
 
     def line(self, number: int, text: str) -> None:
         text = text.strip()
-        match = next(filter(None, (pattern.match(text) for pattern in self._patterns)), None)
+        match = next(filter(None, (form(name).match(text) for name in self._forms)), None)
         if match and len(self._rows) < _ROWS:
             self._rows.append(Row(number, text, match.groupdict()))
 
@@ -163,7 +145,7 @@ def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
     """Path MTUs that a log names, other than in the tables of a host's interfaces."""
     first: dict[int, Row] = {}
     for row in rows:
-        for match in _MTU.finditer(row.text):
+        for match in form("mtu").finditer(row.text):
             text = match["after"] or match["before"]
             size = path_mtu(int(text[0]) * 1024 if text[-1] in "kK" else int(text))
             if size:
@@ -175,12 +157,12 @@ def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.
 _GID_WORDS = ("fe80:", "ffff:", "\tv2", " v2 ")
 READERS: tuple[Callable[[], Reader], ...] = (
-    functools.partial(TableReader, (" dev ",), _routes, _ROUTE),
-    functools.partial(TableReader, _GID_WORDS, _gids, _GID),
-    functools.partial(TableReader, ("_prio",), _priorities, _PRIORITY),
-    functools.partial(TableReader, ("link 0",), _links, _NVLINK),
+    functools.partial(TableReader, (" dev ",), _routes, "route"),
+    functools.partial(TableReader, _GID_WORDS, _gids, "gid"),
+    functools.partial(TableReader, ("_prio",), _priorities, "priority"),
+    functools.partial(TableReader, ("link 0",), _links, "nvlink"),
     functools.partial(
-        TableReader, ("gid_index", "gid index", "gid[", *_GID_WORDS), _chosen, _GID, _GID_OF_DEVINFO, _GID_INDEX
+        TableReader, ("gid_index", "gid index", "gid[", *_GID_WORDS), _chosen, "gid", "gid_of_devinfo", "gid_index"
     ),
-    functools.partial(TableReader, ("mtu",), _mtus, _MTU_LINE),
+    functools.partial(TableReader, ("mtu",), _mtus, "mtu_line"),
 )

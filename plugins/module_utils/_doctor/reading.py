@@ -52,12 +52,11 @@ _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """What all lines of one shape have: ``sure``: signs that match whatever the digits are, and take nothing out of the
-    line; ``maybe``: those that have to be asked, and how; ``read``: readers that want it; ``troubled``: it looks so;
-    ``figures``: with other figures it may mean something: a counter that is 0 here."""
+    """What all lines of one shape have. ``signs``: those that may match, and the alternatives that have to be asked;
+    none for a sign that matches whatever the digits are, and takes nothing out of the line. ``read``: readers that want
+    it; ``troubled``: it looks so; ``figures``: with other figures it may mean something: a counter that is 0 here."""
 
-    sure: tuple[Sign, ...]
-    maybe: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
+    signs: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
     read: tuple[int, ...]
     troubled: bool
     figures: bool
@@ -285,11 +284,11 @@ class Reading:
 
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
-        found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
-        for entry, ways in shape.maybe:
+        found: list[tuple[Sign, Match[str] | None]] = []
+        for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
             match = entry.heard(text) if here and any(way.search(text) for way in ways) else None
-            if match:
+            if match or not ways:
                 found.append((entry, match))
         return found
 
@@ -304,31 +303,24 @@ class Reading:
         shape = text.translate(_ZEROS)
         known = self._shapes.get(shape)
         if known is None:
-            sure: list[Sign] = []
-            maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
+            signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
             possible, read = self._possible(shape.lower())
             trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
             if trace or typed:
                 possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
-                if any(way.pattern.search(text) for way in ways if not way.digits):
-                    plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
-                    if plain:
-                        sure.append(entry)
-                        continue
-                    asked = ways
-                else:
-                    asked = [way for way in ways if way.digits]
+                sure = any(way.pattern.search(text) for way in ways if not way.digits)
+                plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
+                asked = tuple(way.pattern for way in ways if way.digits or sure)
                 if asked:
-                    maybe.append((entry, tuple(way.pattern for way in asked)))
+                    signs.append((entry, () if sure and plain else asked))
             figures = any(
                 self._signs[number].test is not None or any(way.figures for way in ways)
                 for number, ways in possible.items()
             )
-            known = _Shape(
-                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms(text) and not (trace or typed), figures
-            )
+            signs.sort(key=lambda pair: bool(pair[1]))
+            known = _Shape(tuple(signs), tuple(sorted(read)), alarms(text) and not (trace or typed), figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known

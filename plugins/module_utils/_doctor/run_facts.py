@@ -187,18 +187,15 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[st
         for xids in of_host(name, gpus, known).values()
         for xid, count in xids.bad.items()
     ]
-    driver = (gpus.get("driver") or {}).get("loaded")
-    smi = [f"Driver Version: {driver}"] if driver else []
+    smi = facts.row("Driver Version", (gpus.get("driver") or {}).get("loaded"))
     for gpu in gpus.get("state") or ():
         smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
-        if gpu.get("remap_failed") is not None:
-            smi.append(f"Remapping Failure Occurred        : {'Yes' if gpu['remap_failed'] else 'No'}")
-        if gpu.get("fabric"):
-            smi.append(f"Fabric State                      : {gpu['fabric']}")
-    manager = gpus.get("fabric_manager") or {}
+        remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
+        smi += facts.row("Remapping Failure Occurred", remapped, 34) + facts.row("Fabric State", gpu.get("fabric"), 34)
     # Without NVSwitches it has nothing to do and may well be off.
     switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
-    service = [f"nvidia-fabricmanager.service: {manager['state']}"] if switched and manager.get("state") else []
+    manager = (gpus.get("fabric_manager") or {}).get("state")
+    service = facts.row("nvidia-fabricmanager.service", switched and manager)
     return {"dmesg.txt": kernel, "nvidia-smi-q.txt": smi, "fabricmanager.txt": service}
 
 

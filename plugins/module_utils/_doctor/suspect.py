@@ -26,6 +26,10 @@ class Suspect:
     odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
     releases: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # product -> what mends it, was read
 
+    @property
+    def is_certain(self) -> bool:
+        return self.certainty != CANDIDATE
+
     @classmethod
     def of(cls, cause: str, table: dict[str, Suspect]) -> Suspect:
         """That of this cause; enters a new one into ``table``."""

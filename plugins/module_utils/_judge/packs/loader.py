@@ -20,11 +20,12 @@ files: Ansible sends no YAML to nodes.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar
+from typing import Any, Iterator, Mapping, Pattern, Sequence
 
 from ..xids import APPLICATION, DRIVER, GPU, NVLINK, numbers
 from ..yaml_files import PackError, read
@@ -35,9 +36,6 @@ LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "a
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
-
-
-Named = TypeVar("Named")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +62,16 @@ class Packs:
     lists: Mapping[str, Mapping[str, Any]]
     words: Mapping[str, str]
 
-    def of(self, *kinds: str) -> Iterator[Pack]:
-        return (pack for pack in self.packs if pack.kind in kinds)
+    def causes(self) -> list[Pack]:
+        return [pack for pack in self.packs if pack.kind == CAUSES]
 
-    def signs(self, *kinds: str) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
+    def signs(self) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
         """Pack, name of the sign, and what the pack says of it."""
-        for pack in self.of(*(kinds or KINDS)):
-            yield from ((pack, name, sign) for name, sign in pack.signs.items())
+        return ((pack, name, sign) for pack in self.packs for name, sign in pack.signs.items())
 
     def names(self) -> Iterator[tuple[str, str, Pack]]:
         """Kind, name and pack of each cause, sign and rule."""
-        for pack in self.of(CAUSES):
+        for pack in self.causes():
             yield "cause", pack.name, pack
             yield from (("rule", name, pack) for name in pack.data.get("rules") or {})
         yield from (("sign", name, pack) for pack, name, _sign in self.signs())
@@ -87,10 +84,10 @@ class Packs:
                 yield f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well, expected once. Rename one."
             seen[kind, name] = pack.path
 
-    def ordered(self, things: Iterable[Named], key: str, name: Callable[[Named], str]) -> list[Named]:
-        """As ``order.yml`` has them, the others behind."""
-        place = {each: number for number, each in enumerate(self.lists.get("order", {}).get(key, ()))}
-        return sorted(things, key=lambda thing: place.get(name(thing), len(place)))
+    def places(self, kind: str) -> Mapping[str, int]:
+        """Name -> its place in ``order.yml``; the others come behind."""
+        listed = self.lists.get("order", {}).get(kind, ())
+        return collections.defaultdict(lambda: len(listed), {each: number for number, each in enumerate(listed)})
 
     def pattern(self, match: Sequence[str]) -> Pattern[str]:
         return re.compile("|".join(alternative(text, self.words) for text in match), re.IGNORECASE)
