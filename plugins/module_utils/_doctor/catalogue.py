@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge import yaml_files
 from .._judge.packs import loader, predicates
-from .._judge.packs.model import FACT, FAULT, GOOD, NORMAL, Cause, Compare, Look, Rule, Sign, Topic
+from .._judge.packs.model import FACT, FAULT, GOOD, LIKELY, NORMAL, Cause, Look, Rule, Sign, Topic
 from .._results.launch.causes import rules as launch_rules
 
 # What the signs of a folder are, unless they say so themselves.
@@ -24,10 +24,12 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
+    """``compares``: rules whose signs are compared between hosts: the values of one, or which of several a host has."""
+
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
     rules: tuple[Rule, ...]
-    compares: tuple[Compare, ...]
+    compares: tuple[Rule, ...]
     looks: tuple[Look, ...]
     topics: tuple[Topic, ...]
     lists: Mapping[str, Any]
@@ -65,10 +67,10 @@ def _built(packs: loader.Packs) -> Catalogue:
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
     place_of_sign, place_of_rule = packs.places("signs"), packs.places("rules")
     rules: list[Rule] = []
-    compares: list[Compare] = []
+    compares: list[Rule] = []
     for pack in packs.causes():
         rules += [_rule(name, pack.name, **entry) for name, entry in pack.data.get("rules", {}).items()]
-        compares += [Compare(name, cause=pack.name, **entry) for name, entry in pack.data.get("compares", {}).items()]
+        compares += [_compare(name, pack.name, **entry) for name, entry in pack.data.get("compares", {}).items()]
     return Catalogue(
         causes,
         (*sorted(signs, key=lambda sign: place_of_sign[sign.name]), *runs.values()),
@@ -108,3 +110,7 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
 
 def _rule(name: str, cause: str, *, also: Sequence[str] = (), explains: Sequence[str] = (), **fields: Any) -> Rule:
     return Rule(name, causes=(cause, *also), explains=tuple(explains), **fields)
+
+
+def _compare(name: str, cause: str, *, sign: str, source: str, certainty: str = LIKELY) -> Rule:
+    return Rule(name, sign.replace("+", "|"), (cause,), source, certainty)

@@ -14,7 +14,6 @@ import re
 from typing import Iterable, Iterator
 
 from .._judge.packs import loader
-from .._judge.packs.model import FACT, sign
 from .._judge.words import any_of
 from .._results.readers import nccl_tests
 from .._results.readers.tags import Line
@@ -97,9 +96,6 @@ class _Speaker:
 class JobOutput:
     """One per piece. ``record`` says how far its jobs came."""
 
-    APART = sign("tests_apart", "processes that each ran nccl-tests alone")
-    ONE_HOST = sign("one_host", "all ranks of the job are on one host", FACT)
-
     def __init__(self) -> None:
         self._tables = nccl_tests.Reader()
         self._read = self._tables.result()
@@ -133,14 +129,14 @@ class JobOutput:
     def result(self) -> Iterable[Found]:
         for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
             if problem.code == "not_one_job":
-                yield Found(self.APART, self._begins[0], problem.message)
+                yield Found("tests_apart", self._begins[0], problem.message)
         jobs = self._record.devices
         whole = all(
             sum(map(len, jobs.get(f"NCCL {key}", {}).values())) == size for key, size in self._comm_sizes.items()
         )
         hosts = {host for job in jobs.values() for host in job}
         if len(hosts) == 1 and whole and not self._record.network:
-            yield Found(self.ONE_HOST, 0, f"every rank that is named is on {hosts.pop()}")
+            yield Found("one_host", 0, f"every rank that is named is on {hosts.pop()}")
 
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""

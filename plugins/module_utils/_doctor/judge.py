@@ -15,8 +15,6 @@ from .catalogue import catalogue, listed
 from .clocks import put_first
 from .comparing import REPORTED, compare
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
-from .fabric import SOUND
-from .job_output import JobOutput
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask
 from .ranking import explained, fault_line, one_per_layer, order
@@ -47,7 +45,7 @@ def answer(
     """What the module returns: verdict, findings, next, asked. ``read``: names of all pieces; ``looked``: commands that
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
-    lacking = gaps(reading.jobs, partial, SOUND.name in reading.seen)
+    lacking = gaps(reading.jobs, partial, "checked_sound" in reading.seen)
     slow = {gap.file for gap in lacking if gap.code == "figure"}
     _forget(reading, slow)
     aside = _aside(reading, slow)
@@ -64,7 +62,7 @@ def answer(
         # Any program loses connections and memory: without a word of the field that names no cause.
         found = [finding for finding in found if finding.is_certain or not _of_any_trade(finding, reading)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
-    if JobOutput.ONE_HOST.name in reading.seen:
+    if "one_host" in reading.seen:
         found = [each for each in found if each.is_certain or each.cause.layer not in listed("between")]
     against = [(finding, _against(finding, reading.seen)) for finding in found]
     found = [finding for finding, hit in against if not hit]

@@ -5,33 +5,33 @@ from __future__ import annotations
 import dataclasses
 import functools
 import ipaddress
+import re
 from typing import Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence
 
+from .._judge.packs import loader
 from .._judge.packs.loader import form
-from .._judge.packs.model import FACT, Sign, sign
+from .._judge.packs.model import Sign
 from .._judge.packs.predicates import path_mtu
 
 _ROWS = 4096
-
-ROUTES_TWICE = sign("routes_twice", "two routes to one network")
-LINK_LOCAL_ONLY = sign("gids_link_local_only", "only link-local GIDs")
-V1_ONLY = sign("gids_v1_only", "only RoCE v1")
-ROUTABLE = sign("gids_routable", "a routable RoCE v2 GID", FACT)
-ALL_ON_PRIORITY_0 = sign("all_on_priority_0", "all traffic on priority 0")
-LINKS_INACTIVE = sign("links_some_inactive", "inactive NVLinks beside active ones")
-CHOSEN_LINK_LOCAL = sign("gid_chosen_link_local", "the chosen index is a link-local GID")
-CHOSEN_ABSENT = sign("gid_chosen_absent", "the chosen index is not in the table")
-MTUS_SEVERAL = sign("mtus_several", "several path MTUs", FACT)
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
 
 
+@functools.lru_cache(maxsize=1)
+def reader_signs() -> dict[str, Sign]:
+    """By name, the signs of ``readers.yml``: no pattern finds them."""
+    signs = loader.load().lists["readers"]["signs"]
+    return {name: Sign(name, re.compile(name), kind) for name, kind in signs.items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """``host``, ``device``: where a line is not about the host or device that printed it."""
+    """``sign``: a name of ``readers.yml``; ``host``, ``device``: where a line is not about the host or device that
+    printed it."""
 
-    sign: Sign
+    sign: str
     line: int
     quote: str
     host: str = ""
@@ -54,7 +54,7 @@ class Row(NamedTuple):
     text: str
     groups: dict[str, str]
 
-    def found(self, sign: Sign) -> Found:
+    def found(self, sign: str) -> Found:
         return Found(sign, self.line, self.text)
 
 
@@ -82,7 +82,7 @@ def _routes(rows: Sequence[Row]) -> Iterator[Found]:
     for number, (network, row) in enumerate(routes):
         for other, other_row in routes[:number]:
             if row.groups["dev"] != other_row.groups["dev"] and network.overlaps(other):
-                yield Found(ROUTES_TWICE, row.line, f"{other_row.text} | {row.text}")
+                yield Found("routes_twice", row.line, f"{other_row.text} | {row.text}")
                 return
 
 
@@ -100,11 +100,11 @@ def _gids(rows: Sequence[Row]) -> Iterator[Found]:
         own = [row for row in rows if row.groups["dev"] == device]
         kinds = {(row.groups["version"].lower(), _is_link_local(row)) for row in own}
         if len(own) > 1 and all(local for _version, local in kinds):
-            yield own[0].found(LINK_LOCAL_ONLY)
+            yield own[0].found("gids_link_local_only")
         elif len(own) > 1 and all(version == "v1" for version, _local in kinds):
-            yield own[0].found(V1_ONLY)
+            yield own[0].found("gids_v1_only")
         elif ("v2", False) in kinds:
-            yield own[0].found(ROUTABLE)
+            yield own[0].found("gids_routable")
 
 
 def _is_link_local(row: Row) -> bool:
@@ -119,9 +119,9 @@ def _chosen(rows: Sequence[Row]) -> Iterator[Found]:
         return
     there = [row for row in table if int(row.groups["index"]) == int(chosen.groups["chosen"])]
     if any(map(_is_link_local, there)):
-        yield chosen.found(CHOSEN_LINK_LOCAL)
+        yield chosen.found("gid_chosen_link_local")
     elif not there and len({int(row.groups["index"]) for row in table}) > 1:
-        yield chosen.found(CHOSEN_ABSENT)
+        yield chosen.found("gid_chosen_absent")
 
 
 def _priorities(rows: Sequence[Row]) -> Iterator[Found]:
@@ -131,14 +131,14 @@ def _priorities(rows: Sequence[Row]) -> Iterator[Found]:
     others = [count for row, count in counts if row.groups["priority"] != "0"]
     most = max((count for count, _row in first), default=0.0)
     if others and most > max(_MANY, 1000 * max(others)):
-        yield first[-1][1].found(ALL_ON_PRIORITY_0)
+        yield first[-1][1].found("all_on_priority_0")
 
 
 def _links(rows: Sequence[Row]) -> Iterator[Found]:
     """``nvidia-smi nvlink --status``: some links carry something, others nothing."""
     inactive = [row for row in rows if row.groups["state"] == "<inactive>"]
     if 0 < len(inactive) < len(rows):
-        yield inactive[0].found(LINKS_INACTIVE)
+        yield inactive[0].found("links_some_inactive")
 
 
 def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
@@ -151,7 +151,7 @@ def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
             if size:
                 first.setdefault(size, row)
     if len(first) > 1:
-        yield first[min(first)].found(MTUS_SEVERAL)
+        yield first[min(first)].found("mtus_several")
 
 
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.

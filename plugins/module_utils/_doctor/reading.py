@@ -21,7 +21,7 @@ from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
-from .readers import Found, Reader
+from .readers import Found, Reader, reader_signs
 from .seen import Heard, Hit, Seen
 
 READERS = (*SIGN_READERS, JobOutput)
@@ -126,7 +126,7 @@ class Reading:
             return
         self.lines += text.count("\n") + 1
         for each in found:
-            self._add(each.sign, _told(each, piece))
+            self._add(reader_signs()[each.sign], _told(each, piece))
 
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -204,7 +204,7 @@ class Reading:
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
             for found in reader.result():
-                self._add(found.sign, _told(found, piece))
+                self._add(reader_signs()[found.sign], _told(found, piece))
 
     def _open(self, piece: Piece, number: int, lines: Sequence[bytes]) -> None:
         for offset, line in enumerate(lines[:_OPENING]):
@@ -373,7 +373,7 @@ def _whole(piece: Piece, most: int) -> str:
 
 def _told(found: Found, piece: Piece) -> Hit:
     host, placed = found.host or piece.host, bool(piece.host) and not found.host
-    return Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
+    return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
 
 
 def _figures(form: bytes) -> bool:

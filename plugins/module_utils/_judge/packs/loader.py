@@ -23,11 +23,12 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Pattern, Sequence
 
-from ..xids import APPLICATION, DRIVER, GPU, NVLINK, numbers
+from ..xids import numbers
 from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
@@ -103,7 +104,7 @@ def alternative(text: str, words: Mapping[str, str]) -> str:
                 raise PackError(f"{text!r}: {match.group()} is not in {_WORDS}.yml")
             return words[match["name"]]
         cause = "" if match["cause"] == _RECORDED else match["cause"]
-        return numbers((cause,), (match["at_fault"],) if match["at_fault"] else (APPLICATION, GPU, NVLINK, DRIVER))
+        return numbers(cause, match["at_fault"] or "")
 
     if not isinstance(text, str):
         raise PackError(f"{text!r} is no text. Quote it.")
@@ -117,23 +118,17 @@ def load(*folders: Path) -> Packs:
     for folder in folders:
         if not folder.is_dir():
             raise PackError(f"{folder}: is no folder, expected one with rule packs. Name a folder that is there.")
+    given = folders or (FOLDER,)
     packs: list[Pack] = []
-    lists: dict[str, dict[str, Any]] = {}
-    words: dict[str, str] = {}
     for kind in KINDS:
-        for folder in folders or (FOLDER,):
-            paths = sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml"))
-            packs += [
-                Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)) for path in paths
-            ]
-    for folder in folders or (FOLDER,):
-        for name in LISTS:
-            path = folder / f"{name}.yml"
-            if path.is_file():
-                lists.setdefault(name, {}).update(read(path))
-        path = folder / f"{_WORDS}.yml"
+        found = [sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml")) for folder in given]
+        for path in itertools.chain(*found):
+            packs.append(Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)))
+    lists: dict[str, dict[str, Any]] = {}
+    for path in (folder / f"{name}.yml" for folder in given for name in (*LISTS, _WORDS)):
         if path.is_file():
-            words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
+            lists.setdefault(path.stem, {}).update(read(path))
+    words = {name: "".join(text.splitlines()) for name, text in lists.pop(_WORDS, {}).items()}
     return Packs(tuple(packs), lists, words)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from typing import Callable, Mapping, Match, Pattern, Sequence
 
 from ..conditions import Condition, parse
@@ -163,19 +162,3 @@ class Topic:
     pattern: Pattern[str]
     causes: tuple[str, ...]
     broad: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Compare:
-    """The values of a sign differ between hosts."""
-
-    id: str
-    sign: str
-    cause: str
-    source: str
-    certainty: str = LIKELY
-
-
-def sign(name: str, pattern: str, kind: str = FAULT) -> Sign:
-    """A sign that a reader finds: its pattern only says what that is."""
-    return Sign(name, re.compile(pattern, re.IGNORECASE), kind)
