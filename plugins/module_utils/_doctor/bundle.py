@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bz2
 import dataclasses
+import functools
 import gzip
 import lzma
 import os
@@ -19,6 +20,8 @@ import zipfile
 import zlib
 from pathlib import Path
 from typing import IO, Any, Callable, Iterator, cast
+
+from .._judge.packs.loader import form
 
 MANIFEST = "rocemesh-bundle.json"
 CHUNK = 1 << 20
@@ -39,21 +42,7 @@ _STRANGE = bytes(byte for byte in range(27) if not 9 <= byte <= 13)  # in no tex
 _BROKEN = (OSError, EOFError, tarfile.TarError, zipfile.error, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
-# Other layouts: a host's name has a number in it, so that no folder of a job is taken for one.
-_NAME = r"(?:^|/)(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*(?:\.[\w-]+)*)"
-_KIND = (
-    r"(?:dmesg|journal\w*|kern|syslog|messages|nvidia-smi|ibv_devinfo|ibstat|show_gids|mlnx_qos|ethtool|lspci|lsmod|ulimit"
-    r"|ip-(?:link|addr|route|neigh)|hw_counters|vmkernel|interfaces|counters|roce)"
-)
-_LAYOUTS = (
-    # sosreport-HOST-DATE-ID/..., sosreport-HOST-CASE-DATE-ID/...
-    re.compile(r"(?:^|/)sosreport-(?P<host>[A-Za-z][\w.-]*?)-(?:\d+-)?\d{4}-\d\d-\d\d-\w+"),
-    # HOST/ABSOLUTE/PATH as ansible.builtin.fetch writes it
-    re.compile(rf"{_NAME}/(?:var|proc|sys|etc|tmp|root|run|opt|usr)/"),
-    re.compile(rf"{_NAME}/{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST/dmesg.txt, logs/HOST/dmesg.txt
-    re.compile(rf"{_NAME}[-_.]{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST-dmesg.log
-    re.compile(rf"(?:^|/){_KIND}/{_NAME[7:]}$"),  # dmesg/HOST.txt
-)
+_LAYOUTS = ("sosreport", "fetched", "host_first", "host_last")  # forms
 _ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
 
 
@@ -64,11 +53,10 @@ class Piece:
     name: str
     chunks: Iterator[bytes]
 
-    @property
+    @functools.cached_property
     def host(self) -> str:
-        match = _HOSTS.search(self.name)
-        for pattern in _LAYOUTS if match is None else ():
-            match = match or pattern.search(self.name)
+        patterns = (_HOSTS, *map(form, _LAYOUTS))
+        match = next(filter(None, (pattern.search(self.name) for pattern in patterns)), None)
         return _ENDING.sub("", match["host"]) if match else ""
 
     @property

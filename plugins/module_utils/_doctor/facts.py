@@ -29,7 +29,7 @@ def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     return {piece: "".join(f"{line}\n" for line in lines) for piece, lines in found.items() if lines}
 
 
-def row(label: str, value: Any, width: int = 1) -> list[str]:
+def printed(label: str, value: Any, width: int = 1) -> list[str]:
     """Label and value, as many devices print them; nothing for what was not read."""
     return [f"{label:{width}}: {value}"] if value else []
 
@@ -38,18 +38,18 @@ def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     roce, wanted = value.get("roce") or {}, value.get("wanted") or {}
     mode, ecn = roce.get("mode"), roce.get("ecn")
     lines = [
-        *row("RoCE mode", "disabled" if mode == "absent" else mode, 20),
-        *row("PFC admin mode", _ON.get(roce.get("pfc")), 20),
-        *row("trust mode", roce.get("trust"), 20),
-        *row("ECN mode", ecn and ("off" if str(ecn).lower() in _NO_ECN else "on"), 20),
+        *printed("RoCE mode", "disabled" if mode == "absent" else mode, 20),
+        *printed("PFC admin mode", _ON.get(roce.get("pfc")), 20),
+        *printed("trust mode", roce.get("trust"), 20),
+        *printed("ECN mode", ecn and ("off" if str(ecn).lower() in _NO_ECN else "on"), 20),
         *_switch_differs(value, wanted),
     ]
     ports, counters = [], []
     for port, seen in (value.get("ports") or {}).items():
         ports.append(f"Eth{port}:")
-        ports += row("  Admin state", _ADMIN.get(seen.get("admin")), 35)
-        ports += row("  Operational state", _OPER.get(seen.get("oper")), 35)
-        ports += row("  MTU", seen.get("mtu") and f"{seen['mtu']} bytes", 35)
+        ports += printed("  Admin state", _ADMIN.get(seen.get("admin")), 35)
+        ports += printed("  Operational state", _OPER.get(seen.get("oper")), 35)
+        ports += printed("  MTU", seen.get("mtu") and f"{seen['mtu']} bytes", 35)
         if wanted:
             ports += _port_differs(f"Eth{port}", seen, wanted)
         counted = seen.get("counters") or {}
@@ -102,7 +102,7 @@ def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     for change in value.get("changes") or ():
         key, before = change.get("key"), change.get("before")
         keys += [f"missing: {key}" if before is None else f'{key} = "{before}"', f"{DIFFERS}, VM: {key}"]
-    return {f"{name}/vmx": keys, f"{name}/state.txt": row("power state", value.get("power_state"))}
+    return {f"{name}/vmx": keys, f"{name}/state.txt": printed("power state", value.get("power_state"))}
 
 
 def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -116,14 +116,14 @@ def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
         maintenance = ("Enabled" if row["maintenance"] else "Disabled") if "maintenance" in row else ""
         found[f"esxi/{row['asked']}/maintenance.txt"] = [
             *([f"{row['problem']}"] if row.get("problem") else []),
-            *row("Maintenance Mode", maintenance),
-            *row("host is not connected to vCenter", connection != "connected" and connection),
+            *printed("Maintenance Mode", maintenance),
+            *printed("host is not connected to vCenter", connection != "connected" and connection),
         ]
-        found[f"esxi/{row['asked']}/power.txt"] = row("Power Policy", row.get("power_policy"))
+        found[f"esxi/{row['asked']}/power.txt"] = printed("Power Policy", row.get("power_policy"))
     for row in value.get("vms") or ():
         found[f"vms/{row['asked']}/vcenter.txt"] = [
             *([f"{row['problem']}"] if row.get("problem") else []),
-            *row("power state", row.get("power")),
-            *row("guest heartbeat", row.get("heartbeat")),
+            *printed("power state", row.get("power")),
+            *printed("guest heartbeat", row.get("heartbeat")),
         ]
     return found

@@ -187,15 +187,17 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[st
         for xids in of_host(name, gpus, known).values()
         for xid, count in xids.bad.items()
     ]
-    smi = facts.row("Driver Version", (gpus.get("driver") or {}).get("loaded"))
+    smi = facts.printed("Driver Version", (gpus.get("driver") or {}).get("loaded"))
     for gpu in gpus.get("state") or ():
         smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
         remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
-        smi += facts.row("Remapping Failure Occurred", remapped, 34) + facts.row("Fabric State", gpu.get("fabric"), 34)
+        smi += facts.printed("Remapping Failure Occurred", remapped, 34) + facts.printed(
+            "Fabric State", gpu.get("fabric"), 34
+        )
     # Without NVSwitches it has nothing to do and may well be off.
     switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
     manager = (gpus.get("fabric_manager") or {}).get("state")
-    service = facts.row("nvidia-fabricmanager.service", switched and manager)
+    service = facts.printed("nvidia-fabricmanager.service", switched and manager)
     return {"dmesg.txt": kernel, "nvidia-smi-q.txt": smi, "fabricmanager.txt": service}
 
 

@@ -135,4 +135,5 @@ def load(*folders: Path) -> Packs:
 @functools.lru_cache(maxsize=None)
 def form(name: str, of: str = "forms") -> Pattern[str]:
     """A pattern of the collection's list ``of``: what kind of line it is, whatever it says."""
-    return re.compile("|".join(load().lists[of][name]).replace("\n", ""))
+    packs = load()
+    return re.compile("|".join(alternative(text, packs.words) for text in packs.lists[of][name]))
