@@ -63,10 +63,9 @@ class Boots:
             at = booted(answer)
             if at is not None and at + _SLACK <= started:
                 self._booted[host] = at
-                lines = map(
-                    form("log_of_kernel").match, sections(str(answer["said"])).get("dmesg.txt", "").splitlines()
-                )
-                said = ((float(line["since"]), line["text"]) for line in lines if line)
+                kernel = sections(str(answer["said"])).get("dmesg.txt", "").splitlines()
+                lines = filter(None, map(form("log_of_kernel").match, kernel))
+                said = ((float(line["since"]), line["text"]) for line in lines)
                 self._said[host] = {(since, text) for since, text in said if since > _EARLY}
             self._ids[host] = str((reading.get("before") or {}).get("boot_id") or "-").replace("-", "")
             state = ((reading.get("start") or {}).get("gpus") or {}).get("state")

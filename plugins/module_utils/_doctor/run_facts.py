@@ -191,9 +191,8 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[st
     for gpu in gpus.get("state") or ():
         smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
         remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
-        smi += facts.printed("Remapping Failure Occurred", remapped, 34) + facts.printed(
-            "Fabric State", gpu.get("fabric"), 34
-        )
+        smi += facts.printed("Remapping Failure Occurred", remapped, 34)
+        smi += facts.printed("Fabric State", gpu.get("fabric"), 34)
     # Without NVSwitches it has nothing to do and may well be off.
     switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
     manager = (gpus.get("fabric_manager") or {}).get("state")

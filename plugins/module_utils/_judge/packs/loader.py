@@ -12,6 +12,7 @@
     jobs.yml                  what programs print of how far their job came
     layers.yml                layers from the ground up, and who owns each
     readers.yml               signs that readers find, and those of the fabric check's faults
+    keys.yml                  which keys a pack may have, for the check of packs
     order.yml                 which rule and sign counts first where two say as much
 
 The name of a cause, sign or list is that of its file, the layer that of its folder. Only the controller has these
