@@ -89,18 +89,17 @@ def table(found: dict[str, Any]) -> str:
     """The whole answer for a person."""
     lines = [found["message"], ""]
     for number, finding in enumerate(found["findings"], 1):
-        where = " ".join(str(part) for part in (finding["host"], finding["device"]) if part)
+        where = " ".join(filter(None, (finding["host"], finding["device"])))
         rank = f" rank {finding['rank']}" if finding["rank"] is not None else ""
-        lines.append(
-            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip()
-        )
-        lines.append(f"   {finding['means']}")
-        lines += [f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]]
-        lines += [f"   explains: {text}" for text in finding["explains"]]
-        lines.append(f"   look: {finding['next']['where']}: {finding['next']['run']}")
-        lines.append(
-            f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
-        )
+        fix = finding["fix"]
+        lines += [
+            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip(),
+            f"   {finding['means']}",
+            *(f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]),
+            *(f"   explains: {text}" for text in finding["explains"]),
+            f"   look: {finding['next']['where']}: {finding['next']['run']}",
+            f"   fix ({fix['who']}; interrupts {fix['interrupts']}): {fix['what']}",
+        ]
     if found["not_shown"]:
         lines += ["", "Not shown:"]
         lines += [

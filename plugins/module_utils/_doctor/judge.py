@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Callable, Iterable
+from typing import Any, Iterable
 
 from .._judge.conditions import release
 from .._judge.packs.loader import form
@@ -126,6 +126,10 @@ def _borne(finding: Suspect, seen: Heard) -> bool:
 
 def _findings(reading: Reading) -> list[Suspect]:
     seen = reading.seen
+
+    def loudness(hit: Hit) -> tuple[bool, bool]:
+        return not seen.is_fault(hit), not hit.placed
+
     table: dict[str, Suspect] = {}
     fired = [rule for rule in catalogue().rules if seen.fires(rule)]
     echoes: list[Rule] = []
@@ -142,7 +146,7 @@ def _findings(reading: Reading) -> list[Suspect]:
     explicit = places and not vague >= set(fired)
     for rule in fired:
         first, *others = rule.causes
-        hits = sorted((hit for entry in seen.of(rule.names) for hit in entry.of_hosts()), key=_by_loudness(seen))
+        hits = sorted((hit for entry in seen.of(rule.names) for hit in entry.of_hosts()), key=loudness)
         reported = seen.is_reported(rule)
         strength = len(rule.needed) + sum(hit.device != "" or hit.host != "" for hit in hits[:1]) * 0.01
         if explicit and rule in vague:
@@ -239,10 +243,6 @@ def _noted_only(finding: Suspect, aside: set[str], reading: Reading) -> bool:
     seen = [reading.seen[hit.sign].sign for hit in finding.hits if hit.sign in reading.seen]
     faults = {sign.name for sign in seen if sign.kind == FAULT}
     return bool(faults) and faults <= aside and finding.cause.layer not in listed("between")
-
-
-def _by_loudness(seen: Heard) -> Callable[[Hit], int]:
-    return lambda hit: 2 * int(not seen.is_fault(hit)) + int(not hit.placed)
 
 
 def _note_releases(entry: Suspect, rule: Rule, seen: Heard) -> None:
