@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import re
+
 from .._judge.packs.loader import form
-from .._judge.words import any_of
+from .._judge.words import any_of, tree
 
 
 def alarm_words() -> tuple[str, ...]:
@@ -17,7 +20,15 @@ def says_failure(text: str) -> bool:
 
 def alarms(text: str) -> bool:
     """It says that something failed, or has another word that complaints have."""
+    if not _asked().search(text.lower()):
+        return False
     return says_failure(text) or form("hint", "alarms").search(text) is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _asked() -> re.Pattern[str]:
+    """What a line that alarms has in lower case; most lines are spared the question."""
+    return re.compile(rf"\b{tree(alarm_words())}|{form('inside_words', 'alarms').pattern}")
 
 
 def bare(text: str) -> str:
