@@ -83,7 +83,7 @@ def causes() -> str:
         for name in entry.causes:
             said.setdefault(name, []).append(f"`{cell(entry.when)}`: {cell(entry.source)}")
     for entry in catalogue.compares:
-        said.setdefault(entry.cause, []).append(f"`{entry.sign}` of one host differs from the others'")
+        said.setdefault(entry.causes[0], []).append(f"`{'+'.join(entry.names)}` of one host differs from the others'")
     parts = [
         "# Causes\n\n<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->\n\n"
         "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, "

@@ -63,7 +63,7 @@ def table(games: Games) -> str:
     text += _row("**each fault alone**", singles) + _row("**random pairs**", pairs) + _row("**all**", games)
     text += "\n## The commands\n\n| name | where | command | cost | shows |\n|---|---|---|--:|---|\n"
     for look in catalogue().looks:
-        shows = ", ".join(cause if chance == SURELY else f"{cause} (often)" for cause, chance in look.shows.items())
+        shows = ", ".join(cause if chance == SURELY else f"{cause} (often)" for cause, chance in look.chances.items())
         run = look.run.replace("|", "\\|")
         text += f"| `{look.id}` | {look.where} | `{run}` | {look.cost} | {shows} |\n"
     return text

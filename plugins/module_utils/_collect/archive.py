@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._doctor.bundle import Bundle
+from .._doctor.bundle import Bundle, Selection
 from . import patterns
 from .redact import Redactor
 
@@ -42,7 +42,7 @@ class Redacted:
 
 def of_folder(path: str | Path) -> Pieces:
     """Texts of a file, folder or archive. Raises OSError if it cannot be read."""
-    bundle = Bundle(path, total_limit=TOTAL_LIMIT)
+    bundle = Bundle(path, Selection(total_limit=TOTAL_LIMIT))
     texts: dict[str, str] = {}
     for piece in bundle.pieces():
         text = b"\n".join(piece.chunks).decode("utf-8", "replace")

@@ -14,25 +14,14 @@ import re
 import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
+from .._judge.packs.loader import form
 from .._judge.settled import SLACK, known_from
 from .bundle import Piece
 from .host_output import booted, sections
 
 _MOST = 1 << 25  # bytes of a log that is looked at as a whole; what is longer stays as it is
 _NEWS = re.compile(rb"Linux version \d|(?m:^)-- (?:Boot |Reboot)|NVRM: (?:loading NVIDIA|Xid)")
-_SEPARATOR = re.compile(r"-- (?:Boot (?P<id>[0-9a-f]{32})|Reboot) --")
-_SAID_BY = r"(?P<host>[\w.-]+) (?P<program>[\w./@-]+)(?:\[\d+\])?: "
-_SINCE = r"\[ *(?P<since>\d+\.\d+)\] ?"
-_DATED = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\dT[\d:]{8})(?:[.,]\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)? "
-    rf"{_SAID_BY}(?:{_SINCE})?(?P<text>.*)"
-)
-_DAY = re.compile(rf"(?P<at>[A-Z][a-z]{{2}} +\d+ [\d:]{{8}}) (?P<zone>){_SAID_BY}(?:{_SINCE})?(?P<text>.*)")
-_PLAIN = re.compile(rf"(?P<at>)(?P<zone>){_SINCE}(?:{_SAID_BY})?(?P<text>.*)")
-_EVENT = re.compile(
-    r"(?P<boot>Linux version \d)|(?P<load>NVRM: loading NVIDIA UNIX )"
-    r"|NVRM: Xid \((?:PCI:)?(?P<bus>[0-9a-fA-F:.]+)\): (?P<xid>\d+)"
-)
+_LOGS = ("log_of_day", "log_of_date", "log_of_kernel")  # forms
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ZONES = 12 * 3600.0  # no clock is more behind UTC
 _EARLY = 1.0  # until then the lines of all boots are alike
@@ -74,8 +63,9 @@ class Boots:
             at = booted(answer)
             if at is not None and at + _SLACK <= started:
                 self._booted[host] = at
-                lines = map(_PLAIN.match, sections(str(answer["said"])).get("dmesg.txt", "").splitlines())
-                said = ((float(line["since"]), line["text"]) for line in lines if line)
+                kernel = sections(str(answer["said"])).get("dmesg.txt", "").splitlines()
+                lines = filter(None, map(form("log_of_kernel").match, kernel))
+                said = ((float(line["since"]), line["text"]) for line in lines)
                 self._said[host] = {(since, text) for since, text in said if since > _EARLY}
             self._ids[host] = str((reading.get("before") or {}).get("boot_id") or "-").replace("-", "")
             state = ((reading.get("start") or {}).get("gpus") or {}).get("state")
@@ -135,11 +125,11 @@ class Boots:
         since: dict[str, float] = {}
         separator = None
         for number, text in enumerate(lines):
-            separator = _SEPARATOR.match(text) or separator
+            separator = form("boot_separator").match(text) or separator
             line = self._line(text, place)
             if line is None:
                 continue
-            host, what = line.host, _EVENT.search(line.text) if line.kernel else None
+            host, what = line.host, form("boot_event").search(line.text) if line.kernel else None
             back = line.since is not None and line.since + _EARLY < since.get(host, 0.0)
             if separator or back or (what and what["boot"]):
                 boots[host] += 1
@@ -163,7 +153,7 @@ class Boots:
 
     def _line(self, text: str, place: str) -> _Line | None:
         """None: not of a system's log, or of no host of the run."""
-        found = _DAY.match(text) or _DATED.match(text) or _PLAIN.match(text)
+        found = next(filter(None, (form(name).match(text) for name in _LOGS)), None)
         host = self._names.get((found["host"] or place).partition(".")[0].lower()) if found else None
         if not found or host is None:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bz2
 import dataclasses
+import functools
 import gzip
 import lzma
 import os
@@ -19,6 +20,8 @@ import zipfile
 import zlib
 from pathlib import Path
 from typing import IO, Any, Callable, Iterator, cast
+
+from .._judge.packs.loader import form
 
 MANIFEST = "rocemesh-bundle.json"
 CHUNK = 1 << 20
@@ -39,21 +42,7 @@ _STRANGE = bytes(byte for byte in range(27) if not 9 <= byte <= 13)  # in no tex
 _BROKEN = (OSError, EOFError, tarfile.TarError, zipfile.error, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
 _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
-# Other layouts: a host's name has a number in it, so that no folder of a job is taken for one.
-_NAME = r"(?:^|/)(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*(?:\.[\w-]+)*)"
-_KIND = (
-    r"(?:dmesg|journal\w*|kern|syslog|messages|nvidia-smi|ibv_devinfo|ibstat|show_gids|mlnx_qos|ethtool|lspci|lsmod|ulimit"
-    r"|ip-(?:link|addr|route|neigh)|hw_counters|vmkernel|interfaces|counters|roce)"
-)
-_LAYOUTS = (
-    # sosreport-HOST-DATE-ID/..., sosreport-HOST-CASE-DATE-ID/...
-    re.compile(r"(?:^|/)sosreport-(?P<host>[A-Za-z][\w.-]*?)-(?:\d+-)?\d{4}-\d\d-\d\d-\w+"),
-    # HOST/ABSOLUTE/PATH as ansible.builtin.fetch writes it
-    re.compile(rf"{_NAME}/(?:var|proc|sys|etc|tmp|root|run|opt|usr)/"),
-    re.compile(rf"{_NAME}/{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST/dmesg.txt, logs/HOST/dmesg.txt
-    re.compile(rf"{_NAME}[-_.]{_KIND}[\w-]*(?:\.\w+)*$"),  # HOST-dmesg.log
-    re.compile(rf"(?:^|/){_KIND}/{_NAME[7:]}$"),  # dmesg/HOST.txt
-)
+_LAYOUTS = ("sosreport", "fetched", "host_first", "host_last")  # forms
 _ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
 
 
@@ -64,11 +53,10 @@ class Piece:
     name: str
     chunks: Iterator[bytes]
 
-    @property
+    @functools.cached_property
     def host(self) -> str:
-        match = _HOSTS.search(self.name)
-        for pattern in _LAYOUTS if match is None else ():
-            match = match or pattern.search(self.name)
+        patterns = (_HOSTS, *map(form, _LAYOUTS))
+        match = next(filter(None, (pattern.search(self.name) for pattern in patterns)), None)
         return _ENDING.sub("", match["host"]) if match else ""
 
     @property
@@ -89,24 +77,15 @@ class Selection:
 
 
 class Bundle:
-    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read. ``stream``: read it under
-    the name of ``path``, which need not exist."""
+    """``pieces()`` may be taken once. Raises OSError only if ``path`` itself cannot be read."""
 
-    def __init__(
-        self,
-        path: str | Path,
-        total_limit: int = TOTAL_LIMIT,
-        selection: Selection | None = None,
-        stream: IO[bytes] | None = None,
-    ) -> None:
+    def __init__(self, path: str | Path, selection: Selection | None = None) -> None:
         self.path = Path(path)
-        self._stream = stream
         self.notes: list[str] = []
         self.bytes = 0
         self.read: list[str] = []
         self.partial: list[str] = []  # pieces and archives that were not read to their end
-        self._selection = selection or Selection(total_limit=total_limit)
-        self._limit = self._selection.total_limit
+        self._selection = selection or Selection()
         self._room = ROOM  # bytes that may still be unpacked
 
     def note(self, text: str, partial: str = "") -> None:
@@ -116,66 +95,54 @@ class Bundle:
             self.partial.append(partial)
 
     def pieces(self) -> Iterator[Piece]:
-        if self._stream is not None:
-            yield from self._any(self.path.name, self._stream, 0, seekable=self._stream.seekable())
+        if not self.path.is_dir():
+            yield from self._file(self.path, self.path.name)
             return
-        if self.path.is_dir():
-            yield from self._folder()
-            return
-        with self.path.open("rb") as stream:
-            self._room = _room(stream)
-            yield from self._any(_shown(self._selection.prefix + self.path.name), stream, 0, seekable=True)
-
-    def _folder(self) -> Iterator[Piece]:
         for folder, folders, names in os.walk(self.path):
             folders.sort()
             for name in filter(self._selection.names.search, sorted(names)):
                 path = Path(folder, name)
-                shown = _shown(self._selection.prefix + str(path.relative_to(self.path)))
+                shown = str(path.relative_to(self.path))
                 # A link could lead anywhere, a pipe or device would never end.
                 if path.is_symlink() or not path.is_file():
-                    self.note(f"{shown}: not a plain file, left out")
+                    self.note(f"{self._name(shown)}: not a plain file, left out")
                     continue
                 try:
-                    with path.open("rb") as stream:
-                        self._room = _room(stream)
-                        yield from self._any(shown, stream, 0, seekable=True)
+                    yield from self._file(path, shown)
                 except OSError as error:
-                    self.note(f"{shown}: cannot be read ({error.strerror})", shown)
+                    self.note(f"{self._name(shown)}: cannot be read ({error.strerror})", self._name(shown))
 
-    def _any(self, name: str, stream: IO[bytes], depth: int, seekable: bool) -> Iterator[Piece]:
-        """Raises nothing for what the stream contains."""
+    def _name(self, shown: str) -> str:
+        return _shown(self._selection.prefix + shown)
+
+    def _file(self, path: Path, shown: str) -> Iterator[Piece]:
+        with path.open("rb") as stream:
+            self._room = max(ROOM, RATIO * os.fstat(stream.fileno()).st_size)
+            yield from self._any(self._name(shown), stream)
+
+    def _any(self, name: str, stream: Any, depth: int = 0) -> Iterator[Piece]:
+        """``depth``: of archives that it lies in. Raises nothing for what the stream contains."""
         if len(self.read) >= PIECES:
             self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
         try:
-            head = stream.read(_SAMPLE)
-            source = _Again(head, stream)
-            packed = _unpacker(head)
-            if packed:
-                yield from self._packed(name, self._unpacked(packed(source)), depth)
-            elif _is_tar(head):
-                yield from self._tar(name, cast(IO[bytes], source), depth)
-            elif head[:4] == b"PK\x03\x04" and seekable:
-                yield from self._zip(name, stream, depth)
-            else:
+            source = _Source(stream)
+            unpacker = _unpacker(source.head)
+            if unpacker:
+                source = _Source(unpacker(source), self._take)
+            # Its list is at the end of it: in an archive there is no way there.
+            zipped = source.head[:4] == b"PK\x03\x04" and not unpacker and not depth
+            if not zipped and source.head[257:262] != b"ustar":
                 yield from self._text(name, source)
+            elif depth >= _NESTED:
+                self.note(f"{name}: an archive within archives, left out")
+            else:
+                yield from self._zip(stream) if zipped else self._tar(name, source, depth)
         except _BROKEN as error:
             self.note(f"{name}: broken or cut short ({error}); the part before that was read", name)
 
-    def _packed(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
-        head = stream.read(_SAMPLE)
-        source = _Again(head, stream)
-        if _is_tar(head):
-            yield from self._tar(name, cast(IO[bytes], source), depth)
-        else:
-            yield from self._text(name, source)
-
-    def _tar(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
-        if depth >= _NESTED:
-            self.note(f"{name}: an archive within archives, left out")
-            return
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+    def _tar(self, name: str, source: _Source, depth: int) -> Iterator[Piece]:
+        with tarfile.open(fileobj=cast(IO[bytes], source), mode="r|", tarinfo=_Member) as archive:
             for number, member in enumerate(archive):
                 if number >= MEMBERS:
                     self.note(f"{name}: more than {MEMBERS} members, the rest is left out", name)
@@ -187,33 +154,26 @@ class Bundle:
                     if not member.isdir():
                         self.note(f"{name}:{_shown(member.name)}: not a plain file, left out")
                     continue
-                yield from self._any(_shown(member.name), part, depth + 1, seekable=False)
+                yield from self._any(_shown(member.name), part, depth + 1)
 
-    def _zip(self, name: str, stream: IO[bytes], depth: int) -> Iterator[Piece]:
-        if depth >= _NESTED:
-            self.note(f"{name}: an archive within archives, left out")
-            return
+    def _zip(self, stream: IO[bytes]) -> Iterator[Piece]:
         stream.seek(0)
         with zipfile.ZipFile(stream) as archive:
             for member in archive.infolist()[:MEMBERS]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as part:
-                    yield from self._any(_shown(member.filename), self._unpacked(part), depth + 1, seekable=False)
+                    yield from self._any(_shown(member.filename), _Source(part, self._take), 1)
 
-    def _unpacked(self, stream: Any) -> Any:
-        return _Bounded(stream, self)
-
-    def take(self, size: int) -> None:
+    def _take(self, size: int) -> None:
         """Raises OSError when an archive grows out of all proportion."""
         self._room -= size
         if self._room < 0:
             raise OSError(f"unpacks to more than {RATIO} times its size, which no log does")
 
-    def _text(self, name: str, source: _Again) -> Iterator[Piece]:
-        head = source.peek
-        coding = _coding(head)
-        if not head:
+    def _text(self, name: str, source: _Source) -> Iterator[Piece]:
+        coding = _coding(source.head)
+        if not source.head:
             self.note(f"{name}: empty")
         elif coding is None:
             self.note(f"{name}: binary, left out")
@@ -221,7 +181,7 @@ class Bundle:
             self.read.append(name)
             yield Piece(name, self._lines(name, source, coding))
 
-    def _lines(self, name: str, source: _Again, coding: str) -> Iterator[bytes]:
+    def _lines(self, name: str, source: _Source, coding: str) -> Iterator[bytes]:
         """Chunks of whole lines; a line longer than the limit is cut, so that no log can fill the memory."""
         held, here, endless, cut = b"", 0, 0, False
         while True:
@@ -234,7 +194,7 @@ class Bundle:
                 break
             here += len(data)
             self.bytes += len(data)
-            if here > PIECE_LIMIT or self.bytes > self._limit:
+            if here > PIECE_LIMIT or self.bytes > self._selection.total_limit:
                 self.note(f"{name}: larger than is read here; the rest is left out", name)
                 break
             if coding != "utf-8":
@@ -258,31 +218,20 @@ class Bundle:
             self.note(f"{name}: has lines longer than {LINE_LIMIT} characters; only their beginnings were read")
 
 
-class _Again:
-    """A stream with the bytes in front of it that were looked at."""
+class _Source:
+    """A stream with a ``head`` that is looked at first. ``take`` hears how many bytes an unpacker gave."""
 
-    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
-        self.peek = head
-        self._head = head
-        self._stream = stream
+    def __init__(self, stream: Any, take: Callable[[int], None] = lambda _size: None) -> None:
+        self._stream, self._take = stream, take
+        self._ahead = b""
+        self.head = self._ahead = self.read(_SAMPLE)
 
     def read(self, size: int = CHUNK) -> bytes:
-        if self._head:
-            part, self._head = self._head[:size], self._head[size:]
+        if self._ahead:
+            part, self._ahead = self._ahead[:size], self._ahead[size:]
             return part
-        return self._stream.read(size)
-
-
-class _Bounded:
-    """What an unpacker gives, as far as there is room."""
-
-    def __init__(self, stream: Any, bundle: Bundle) -> None:
-        self._stream = stream
-        self._bundle = bundle
-
-    def read(self, size: int = CHUNK) -> bytes:
         data: bytes = self._stream.read(size)
-        self._bundle.take(len(data))
+        self._take(len(data))
         return data
 
 
@@ -297,10 +246,6 @@ class _Member(tarfile.TarInfo):
         return found
 
 
-def _room(stream: IO[bytes]) -> int:
-    return max(ROOM, RATIO * os.fstat(stream.fileno()).st_size)
-
-
 def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
     if head[:2] == b"\x1f\x8b":
         return lambda stream: gzip.GzipFile(fileobj=stream)
@@ -309,10 +254,6 @@ def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
     if head[:6] == b"\xfd7zXZ\x00":
         return lzma.LZMAFile
     return None
-
-
-def _is_tar(head: bytes) -> bool:
-    return head[257:262] == b"ustar"
 
 
 def _coding(head: bytes) -> str | None:

@@ -14,23 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge import yaml_files
 from .._judge.packs import loader, predicates
-from .._judge.packs.model import (
-    CANDIDATE,
-    FACT,
-    FAULT,
-    GOOD,
-    LIKELY,
-    NORMAL,
-    OFTEN,
-    PLACES,
-    SURELY,
-    Cause,
-    Compare,
-    Look,
-    Rule,
-    Sign,
-    Topic,
-)
+from .._judge.packs.model import FACT, FAULT, GOOD, LIKELY, NORMAL, Cause, Look, Rule, Sign, Topic
 from .._results.launch.causes import rules as launch_rules
 
 # What the signs of a folder are, unless they say so themselves.
@@ -40,10 +24,12 @@ _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
+    """``compares``: rules whose signs are compared between hosts: the values of one, or which of several a host has."""
+
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
     rules: tuple[Rule, ...]
-    compares: tuple[Compare, ...]
+    compares: tuple[Rule, ...]
     looks: tuple[Look, ...]
     topics: tuple[Topic, ...]
     lists: Mapping[str, Any]
@@ -64,7 +50,7 @@ def layers() -> Mapping[str, str]:
 
 def catalogue() -> Catalogue:
     """Raises PackError, and ImportError without PyYAML."""
-    return _built(loader.load(loader.FOLDER, *_OF_SITE))
+    return _built(loader.load(*(loader.FOLDER, *_OF_SITE) if _OF_SITE else ()))
 
 
 def listed(name: str) -> Any:
@@ -77,20 +63,20 @@ def _built(packs: loader.Packs) -> Catalogue:
     for text in packs.twins():
         raise yaml_files.PackError(text)
     runs = {rule: sign for rule, sign in launch_rules().items() if rule.causes}
-    causes = {pack.name: _cause(pack) for pack in packs.of(loader.CAUSES)}
+    causes = {pack.name: _cause(pack) for pack in packs.causes()}
     signs = [_sign(name, entry, _KINDS[pack.kind], packs) for pack, name, entry in packs.signs()]
+    place_of_sign, place_of_rule = packs.places("signs"), packs.places("rules")
     rules: list[Rule] = []
-    compares: list[Compare] = []
-    for pack in packs.of(loader.CAUSES):
+    compares: list[Rule] = []
+    for pack in packs.causes():
         rules += [_rule(name, pack.name, **entry) for name, entry in pack.data.get("rules", {}).items()]
-        for name, entry in pack.data.get("compares", {}).items():
-            compares.append(Compare(name, entry["sign"], pack.name, entry["source"], entry.get("certainty", LIKELY)))
+        compares += [_compare(name, pack.name, **entry) for name, entry in pack.data.get("compares", {}).items()]
     return Catalogue(
         causes,
-        (*packs.ordered(signs, "signs", lambda sign: sign.name), *runs.values()),
-        (*packs.ordered(rules, "rules", lambda rule: rule.id), *runs),
+        (*sorted(signs, key=lambda sign: place_of_sign[sign.name]), *runs.values()),
+        (*sorted(rules, key=lambda rule: place_of_rule[rule.id]), *runs),
         tuple(compares),
-        tuple(_look(name, **entry) for name, entry in packs.lists["looks"].items()),
+        tuple(Look(name, **entry) for name, entry in packs.lists["looks"].items()),
         tuple(
             Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
             for name, entry in packs.lists["topics"].items()
@@ -105,7 +91,7 @@ def _cause(pack: loader.Pack) -> Cause:
             f"{pack.path}: layer is {pack.layer}, expected one of {', '.join(layers())}. Move the file."
         )
     fields = {key: value for key, value in pack.data.items() if key in _OF_CAUSE}
-    against = (Rule("", when, CANDIDATE, (pack.name,), fields["source"]) for when in fields.pop("refuted_by", ()))
+    against = (Rule("", when, (pack.name,), fields["source"]) for when in fields.pop("refuted_by", ()))
     return Cause(pack.name, pack.layer, **fields, refuted_by=tuple(against))
 
 
@@ -118,36 +104,13 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         entry.get("kind", kind),
         predicates.of(entry),
         re.compile(rf"(?:^|/){entry['piece']}/") if "piece" in entry else None,
-        entry.get("alone", False),
-        entry.get("product", ""),
-        entry.get("ended", False),
+        **{key: entry[key] for key in ("alone", "product", "ended") if key in entry},
     )
 
 
-def _rule(
-    name: str,
-    cause: str,
-    when: str,
-    source: str,
-    *,
-    certainty: str = CANDIDATE,
-    reported: str = CANDIDATE,
-    also: Sequence[str] = (),
-    explains: Sequence[str] = (),
-) -> Rule:
-    return Rule(name, when, certainty, (cause, *also), source, tuple(explains), reported)
+def _rule(name: str, cause: str, *, also: Sequence[str] = (), explains: Sequence[str] = (), **fields: Any) -> Rule:
+    return Rule(name, causes=(cause, *also), explains=tuple(explains), **fields)
 
 
-def _look(
-    name: str,
-    *,
-    place: str,
-    run: str,
-    pieces: Sequence[str],
-    shows: Sequence[str],
-    may_show: Sequence[str] = (),
-    heard: Sequence[str] = (),
-    cost: int = 1,
-) -> Look:
-    chances = {**dict.fromkeys(shows, SURELY), **dict.fromkeys(may_show, OFTEN)}
-    return Look(name, place, PLACES[place], run, cost, tuple(pieces), chances, tuple(heard))
+def _compare(name: str, cause: str, *, sign: str, source: str, certainty: str = LIKELY) -> Rule:
+    return Rule(name, sign.replace("+", "|"), (cause,), source, certainty)

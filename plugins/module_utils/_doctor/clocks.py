@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any
 
-from .reading import Hit
+from .seen import Heard, Hit
 from .suspect import Suspect
 
 _OFFSET = "clock_offset"
 _TIME = re.compile(r"(?:(?P<iso>\d{4}-\d\d-\d\d[T ][\d:]{8})|(?P<log>[A-Z][a-z]{2} +\d+ [\d:]{8}))")
 
 
-def put_first(finding: Suspect, seen: Any) -> None:
+def put_first(finding: Suspect, seen: Heard) -> None:
     """Order its hits by true time, where the offset of each host that it names was read."""
     offsets = {host: _seconds(value) for host, value in seen[_OFFSET].values} if _OFFSET in seen else {}
     times = {hit: _time(hit.quote) for hit in finding.hits}

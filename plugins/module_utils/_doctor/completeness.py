@@ -8,20 +8,15 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, Sequence
 
-from .job_output import Figure, Gap, Record
+from .._judge.packs import loader
+from .job_output import Figure, Record
+from .pace import Gap
 
 HEALTHY, NO_FAULT_SEEN, FAULTY, CANNOT_TELL = "healthy", "no_fault_seen", "faulty", "cannot_tell"
 _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to 0.95
 _MOST = 1.1  # of the link: more did not go over it
 _LARGE = 32 << 20  # bytes from which a link is the bound
 _FLOOR = 1.0  # GB/s: no link of a GPU and no NIC for RoCE (10 Gb/s = 1.25 GB/s) is slower
-# NVLink of one GPU in GB/s and direction (NVIDIA's data sheets: V100, A100, H100/H200, B200).
-_NVLINK = (
-    (re.compile(r"V100-SXM"), 150.0),
-    (re.compile(r"A100-SXM"), 300.0),
-    (re.compile(r"H100 80GB HBM3|H100.*SXM|H200"), 450.0),
-    (re.compile(r"B200|B300"), 900.0),
-)
 
 
 def gaps(records: Sequence[Record], partial: Iterable[str] = (), sound: bool = False) -> list[Gap]:
@@ -88,7 +83,8 @@ def _link(names: set[str], hosts: set[str], speeds: set[float], network: bool, n
     """GB/s that bound a collective, of the slowest and of the fastest link; 0: not known."""
     if network or not hosts:
         return (min(speeds) * nics / 8, max(speeds) * nics / 8) if speeds else (0.0, 0.0)
-    rate = next((rate for pattern, rate in _NVLINK if any(pattern.search(name) for name in names)), 0.0)
+    rates = loader.load().lists["jobs"]["nvlink"]
+    rate = next((rate for form, rate in rates.items() if any(re.search(form, name) for name in names)), 0.0)
     return rate, rate
 
 

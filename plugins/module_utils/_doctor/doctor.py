@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 from . import facts, host_output
 from .boots import Boots
@@ -24,21 +24,19 @@ def diagnose(
     looked: Iterable[str] = (),
     *,
     selection: Selection | None = None,
-    stream: IO[bytes] | None = None,
     boots: Boots | None = None,
     ended: bool = False,
 ) -> dict[str, Any]:
     """A bundle, outputs by name of the piece, or both. ``looked``: commands that were run, whatever they printed;
-    ``selection``: what of the bundle is read; ``stream``: its bytes, ``path`` is their name then; ``boots``: leaves
-    out of it what systems said before a run; ``ended``: it is known that the job ended well. Raises OSError if ``path``
-    cannot be read."""
+    ``selection``: what of the bundle is read; ``boots``: leaves out of it what systems said before a run; ``ended``: it
+    is known that the job ended well. Raises OSError if ``path`` cannot be read."""
     reading = Reading([sign for sign in catalogue().signs if ended or not sign.ended])
     notes: list[str] = []
     names: list[str] = []
     partial: list[str] = []
     size = 0
     if path is not None:
-        bundle = Bundle(path, selection=selection, stream=stream)
+        bundle = Bundle(path, selection)
         for piece in bundle.pieces():
             if piece.name == MANIFEST:
                 # A list of names, of which none says anything of the site.
@@ -91,18 +89,17 @@ def table(found: dict[str, Any]) -> str:
     """The whole answer for a person."""
     lines = [found["message"], ""]
     for number, finding in enumerate(found["findings"], 1):
-        where = " ".join(str(part) for part in (finding["host"], finding["device"]) if part)
+        where = " ".join(filter(None, (finding["host"], finding["device"])))
         rank = f" rank {finding['rank']}" if finding["rank"] is not None else ""
-        lines.append(
-            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip()
-        )
-        lines.append(f"   {finding['means']}")
-        lines += [f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]]
-        lines += [f"   explains: {text}" for text in finding["explains"]]
-        lines.append(f"   look: {finding['next']['where']}: {finding['next']['run']}")
-        lines.append(
-            f"   fix ({finding['fix']['who']}; interrupts {finding['fix']['interrupts']}): {finding['fix']['what']}"
-        )
+        fix = finding["fix"]
+        lines += [
+            f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip(),
+            f"   {finding['means']}",
+            *(f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"][:2]),
+            *(f"   explains: {text}" for text in finding["explains"]),
+            f"   look: {finding['next']['where']}: {finding['next']['run']}",
+            f"   fix ({fix['who']}; interrupts {fix['interrupts']}): {fix['what']}",
+        ]
     if found["not_shown"]:
         lines += ["", "Not shown:"]
         lines += [

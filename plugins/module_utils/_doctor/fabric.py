@@ -5,13 +5,11 @@ It is read as a whole and not line by line: what it says of a sound fabric ("mis
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from typing import Any, Iterator, Mapping
 
 from .._judge.packs import loader
-from .._judge.packs.model import FAULT, GOOD, Sign, sign
 from .readers import Found
 
 PIECE = re.compile(r"(?:^|/)fabric[^/]*\.json$")
@@ -19,16 +17,6 @@ LARGEST = 64 << 20  # 1,000 hosts with 8 GPUs each are 4 MB
 _ANYTHING = "other"
 _WIDE = ("rail", "switch", "fabric")  # kinds of places that no host names
 _DEVICE = re.compile(r"\(([^()]+)\)")
-SOUND = sign("checked_sound", "fabric.json without a fault", GOOD)
-PARTLY = sign("checked_partly", "fabric.json of a check that did not see everything", FAULT)
-
-
-@functools.lru_cache(maxsize=None)
-def signs() -> dict[str, Sign]:
-    """By their names without checked_."""
-    table = loader.load().lists["readers"]
-    names = dict.fromkeys((*table["measured"].values(), *table["things"].values(), "wide_mtu", "wide_qos", _ANYTHING))
-    return {name: sign(f"checked_{name}", "a fault in fabric.json", FAULT) for name in names}
 
 
 def read(text: str) -> list[Found] | None:
@@ -42,10 +30,10 @@ def read(text: str) -> list[Found] | None:
     found = [each for fault in report["faults"] if isinstance(fault, Mapping) for each in _fault(text, fault)]
     if report.get("complete") is not True:
         lacking = ", ".join(map(str, report.get("missing") or ())) or "some measurements"
-        found.append(Found(PARTLY, 1, f"the fabric check did not see everything: no answer from {lacking}"))
+        found.append(Found("checked_partly", 1, f"the fabric check did not see everything: no answer from {lacking}"))
     if not found and report.get("ok") is True and any(map(_tests, (report.get("measured") or {}).values())):
         said = f"fabric check: {len(report.get('hosts') or ())} hosts, {report['rails']} rail(s), nothing found"
-        found.append(Found(SOUND, 1, said))
+        found.append(Found("checked_sound", 1, said))
     return found
 
 
@@ -62,12 +50,14 @@ def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:
     hosts = [str(host) for host in fault.get("hosts") or ()] if kind not in _WIDE else []
     device = _DEVICE.search(place)
     for host in hosts or [""]:
-        yield Found(signs()[_name(thing, kind)], line, quote, host, device[1] if device and hosts else place)
+        yield Found(_name(thing, kind), line, quote, host, device[1] if device and hosts else place)
 
 
 def _name(thing: str, kind: str) -> str:
+    """Of the sign."""
     table = loader.load().lists["readers"]
     if thing in ("slow", "dead"):
-        return str(table["measured"].get(kind, _ANYTHING))
+        return f"checked_{table['measured'].get(kind, _ANYTHING)}"
     name = table["things"].get(thing, _ANYTHING)
-    return f"wide_{name}" if kind in _WIDE and f"wide_{name}" in signs() else name
+    wide = f"checked_wide_{name}"
+    return wide if kind in _WIDE and wide in table["signs"] else f"checked_{name}"

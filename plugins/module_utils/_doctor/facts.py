@@ -12,7 +12,9 @@ from typing import Any, Iterator, Mapping
 SILENT = "answer"
 DIFFERS = "not as the inventory wants it"
 _ON = {True: "on", False: "off", "enabled": "on", "disabled": "off"}
-_STATE = {"up": ("Enabled", "Up"), "down": ("Disabled", "Down")}
+_ADMIN = {"up": "Enabled", "down": "Disabled"}
+_OPER = {"up": "Up", "down": "Down"}
+_NO_ECN = ("disabled", "off", "false", "none")
 
 
 def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:
@@ -27,37 +29,33 @@ def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     return {piece: "".join(f"{line}\n" for line in lines) for piece, lines in found.items() if lines}
 
 
+def printed(label: str, value: Any, width: int = 1) -> list[str]:
+    """Label and value, as many devices print them; nothing for what was not read."""
+    return [f"{label:{width}}: {value}"] if value else []
+
+
 def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
-    roce = value.get("roce") or {}
-    lines = []
-    if roce.get("mode"):
-        lines.append(f"RoCE mode           : {'disabled' if roce['mode'] == 'absent' else roce['mode']}")
-    if roce.get("pfc") in _ON:
-        lines.append(f"PFC admin mode      : {_ON[roce['pfc']]}")
-    if roce.get("trust"):
-        lines.append(f"trust mode          : {roce['trust']}")
-    if roce.get("ecn"):
-        off = str(roce["ecn"]).lower() in ("disabled", "off", "false", "none")
-        lines.append(f"ECN mode            : {'off' if off else 'on'}")
-    wanted = value.get("wanted") or {}
-    lines += list(_switch_differs(value, wanted))
+    roce, wanted = value.get("roce") or {}, value.get("wanted") or {}
+    mode, ecn = roce.get("mode"), roce.get("ecn")
+    lines = [
+        *printed("RoCE mode", "disabled" if mode == "absent" else mode, 20),
+        *printed("PFC admin mode", _ON.get(roce.get("pfc")), 20),
+        *printed("trust mode", roce.get("trust"), 20),
+        *printed("ECN mode", ecn and ("off" if str(ecn).lower() in _NO_ECN else "on"), 20),
+        *_switch_differs(value, wanted),
+    ]
     ports, counters = [], []
     for port, seen in (value.get("ports") or {}).items():
         ports.append(f"Eth{port}:")
-        if seen.get("admin") in _STATE:
-            ports.append(f"  Admin state                      : {_STATE[seen['admin']][0]}")
-        if seen.get("oper") in _STATE:
-            ports.append(f"  Operational state                : {_STATE[seen['oper']][1]}")
-        if seen.get("mtu"):
-            ports.append(f"  MTU                              : {seen['mtu']} bytes")
+        ports += printed("  Admin state", _ADMIN.get(seen.get("admin")), 35)
+        ports += printed("  Operational state", _OPER.get(seen.get("oper")), 35)
+        ports += printed("  MTU", seen.get("mtu") and f"{seen['mtu']} bytes", 35)
         if wanted:
             ports += _port_differs(f"Eth{port}", seen, wanted)
-        counted = {
-            key: seen["counters"][key] for key in ("rx_discards", "tx_discards") if key in (seen.get("counters") or {})
-        }
-        if counted:
-            counters.append(f"Eth{port} counters:")
-            counters += [f"  {key[:2]} discard packets               : {count}" for key, count in counted.items()]
+        counted = seen.get("counters") or {}
+        ways = [way for way in ("rx", "tx") if f"{way}_discards" in counted]
+        counters += [f"Eth{port} counters:"] if ways else []
+        counters += [f"  {way} discard packets               : {counted[f'{way}_discards']}" for way in ways]
     unread = [f"could not be read: {row.get('what')}: {row.get('reason')}" for row in value.get("unreadable") or ()]
     return {
         f"{name}/roce.txt": lines,
@@ -102,13 +100,9 @@ def _esxi(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
 def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     keys = []
     for change in value.get("changes") or ():
-        if change.get("before") is None:
-            keys.append(f"missing: {change.get('key')}")
-        else:
-            keys.append(f'{change.get("key")} = "{change["before"]}"')
-        keys.append(f"{DIFFERS}, VM: {change.get('key')}")
-    power = [f"power state: {value['power_state']}"] if value.get("power_state") else []
-    return {f"{name}/vmx": keys, f"{name}/state.txt": power}
+        key, before = change.get("key"), change.get("before")
+        keys += [f"missing: {key}" if before is None else f'{key} = "{before}"', f"{DIFFERS}, VM: {key}"]
+    return {f"{name}/vmx": keys, f"{name}/state.txt": printed("power state", value.get("power_state"))}
 
 
 def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -118,19 +112,18 @@ def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
     if value.get("failed"):
         return {"esxi/vcenter/answer": [f"unreachable: {value.get('msg', 'did not answer')}"]}
     for row in value.get("hosts") or ():
-        lines = [f"{row['problem']}"] if row.get("problem") else []
-        if "maintenance" in row:
-            lines.append(f"Maintenance Mode: {'Enabled' if row['maintenance'] else 'Disabled'}")
-        if row.get("connection") not in (None, "", "connected"):
-            lines.append(f"host is not connected to vCenter: {row['connection']}")
-        found[f"esxi/{row['asked']}/maintenance.txt"] = lines
-        policy = row.get("power_policy")
-        found[f"esxi/{row['asked']}/power.txt"] = [f"Power Policy: {policy}"] if policy else []
+        connection = row.get("connection")
+        maintenance = ("Enabled" if row["maintenance"] else "Disabled") if "maintenance" in row else ""
+        found[f"esxi/{row['asked']}/maintenance.txt"] = [
+            *([f"{row['problem']}"] if row.get("problem") else []),
+            *printed("Maintenance Mode", maintenance),
+            *printed("host is not connected to vCenter", connection != "connected" and connection),
+        ]
+        found[f"esxi/{row['asked']}/power.txt"] = printed("Power Policy", row.get("power_policy"))
     for row in value.get("vms") or ():
-        lines = [f"{row['problem']}"] if row.get("problem") else []
-        if row.get("power"):
-            lines.append(f"power state: {row['power']}")
-        if row.get("heartbeat"):
-            lines.append(f"guest heartbeat: {row['heartbeat']}")
-        found[f"vms/{row['asked']}/vcenter.txt"] = lines
+        found[f"vms/{row['asked']}/vcenter.txt"] = [
+            *([f"{row['problem']}"] if row.get("problem") else []),
+            *printed("power state", row.get("power")),
+            *printed("guest heartbeat", row.get("heartbeat")),
+        ]
     return found

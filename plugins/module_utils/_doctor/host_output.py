@@ -22,9 +22,13 @@ def pieces(host: str, answer: Mapping[str, Any]) -> dict[str, str]:
         error = " ".join(str(answer.get("error") or "").split())
         return {f"hosts/{host}/{facts.SILENT}": f"unreachable: {error}\n"} if error else {}
     found = sections(str(answer["said"]))
-    uptime = found.pop(_UPTIME, "").split()
+    found.pop(_UPTIME, None)
     if answer.get("since") and _KERNEL in found:
-        found[_KERNEL] = _after(found[_KERNEL], uptime, float(answer.get("at") or 0) - float(answer["since"]))
+        boot = booted(answer)
+        # Where it is not known when a line was written, it counts for nothing.
+        least = float("inf") if boot is None else float(answer["since"]) - boot
+        said = ((line, _SECONDS.match(line)) for line in found[_KERNEL].splitlines())
+        found[_KERNEL] = "".join(f"{line}\n" for line, when in said if when and float(when[1]) >= least)
     return {place(host, name): text for name, text in found.items() if text.strip()}
 
 
@@ -48,20 +52,6 @@ def sections(text: str) -> dict[str, str]:
         else:
             lines.append(line)
     return {name: "\n".join(said) + "\n" for name, said in found.items()}
-
-
-def _after(text: str, uptime: list[str], seconds: float) -> str:
-    """The kernel's lines of the last seconds; none of them where that time is not known."""
-    try:
-        least = float(uptime[0]) - seconds
-    except (IndexError, ValueError):
-        return ""
-    kept = []
-    for line in text.splitlines():
-        when = _SECONDS.match(line)
-        if when and float(when[1]) >= least:
-            kept.append(line)
-    return "\n".join(kept) + "\n"
 
 
 def place(host: str, name: str) -> str:

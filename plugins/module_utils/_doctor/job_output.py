@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
 import re
 from typing import Iterable, Iterator
 
-from .._judge.packs.model import FACT, sign
+from .._judge.packs import loader
 from .._judge.words import any_of
 from .._results.readers import nccl_tests
 from .._results.readers.tags import Line
-from .pace import WORDS, Pace
+from .pace import Gap, Pace, figure, job_form
 from .readers import Found
 
 _RANKS = 65_536
@@ -24,79 +25,17 @@ _TABLE_LINES = 400  # behind these, some lines of a form are left out
 _WRONG = ("wrong_values", "not_finite", "out_of_bounds")
 _GOES_ON = 10  # lines of work behind a line say that the program outlived it; two, if none is before it
 _BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
-_TAG = re.compile(r"(?=\[\d+,\d+\]<std(?:out|err)>:)")
-_SPEAKER = re.compile(r"^\[\d+,(\d+)\]<std|^\[rank(\d+)\]:?|^(\d+): ")
-# What a launcher, kubectl or a container puts before a line.
-_PREFIX = re.compile(
-    r"^(?:\[pod/[^\]]*\]\s+)?(?:\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)\s+)?(?:std(?:out|err) F )?"
-)
-_HOST = re.compile(r"(?:^|<std(?:out|err)>: ?)([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\]")
-_TABLE = re.compile(r"^#?\s*#?\s+size\s+count\s+type\b")
-_COMM = re.compile(
-    r"comm 0x\w+ rank (?P<rank>\d+) nranks (?P<of>\d+)(?: cudaDev (?P<device>\d+))?.*?(?:commId (?P<id>0x\w+))?"
-    r" - (?P<what>Init START|Init COMPLETE|Abort COMPLETE|Destroy COMPLETE)"
-)
-_PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>\w+)/sec\]|# OSU (?P<osu>\S.*) Test\b")
-_PERF_ROW = re.compile(r"^\s*(?P<size>\d+)\s+\d+\s+[\d.]+\s+(?P<rate>[\d.]+)(?:\s+[\d.]+)+\s*$")
-_OSU_ROW = re.compile(r"^\s*(?:(?P<size>\d+)\s+)?(?P<rate>\d+\.\d+)(?:\s+(?:[\d.]+|Pass))*\s*$")
 _ALL_SIZES = {"perftest": 1 << 23, "OSU": 1 << 20}  # the last size of perftest -a, of OSU's collectives
-_LINKS = (
-    (re.compile(r"\bSpeed:\s*(\d+)Mb/s"), 1e-3),
-    (re.compile(r"NET/IB\b.*\bspeed=(\d+)"), 1e-3),
-    (re.compile(r"\brate:\s*(\d+) Gb/sec"), 1.0),
-    (re.compile(r"^\s*Rate:\s*(\d+)\s*$"), 1.0),
-)
-_USING = re.compile(r"NET/IB : Using (.*)")
-_NIC = re.compile(r"\[\d+\][\w-]+:\d+/(?:RoCE|IB)")
-_CARD = re.compile(r"^\|\s+(\d+)\s+(?:NVIDIA|Tesla|Quadro|A\d|H\d|GeForce)")
-_BEGUN = (re.compile("Running warm ?up", re.IGNORECASE), re.compile("Done warm ?up", re.IGNORECASE))
-_PROGRESS = re.compile(
-    r"images/sec:|img/sec|samples/s(?:ec)?\b|\bit/s\b|\bs/it\b|tokens/s"
-    r"|\bloss['\"]?(?:\s*[=:]\s*|\s+)[-+]?(?:\d|nan|inf)|\b(?:step|epoch|iter|iteration|batch)\b ?[:=#\[/]* ?\d",
-    re.IGNORECASE,
-)
-_OF = re.compile(
-    r"\b(?P<what>step|iter|iteration|epoch|batch|update)s?\b[\s:=#\[({]*(?P<n>\d+)\s*(?:/|of)\s*(?P<of>\d+)",
-    re.IGNORECASE,
-)
-_BAR = re.compile(r"(?P<what>[^|\r]{0,60}?)\d+%\|[^|]*\|\s*(?P<n>\d+)/(?P<of>\d+) ")
-_BATCHES = re.compile(r"\bnum_batches=(\d+)")
-_ITER = re.compile(r"\biter (\d+), [\d.]+ sec, (\S+) GB/sec per gpu, error \S")
-_RANK_LINE = re.compile(r"\brank (\d+)/(\d+) .*\bimg/s/rank ([\d.]+|nan)")
-_TOTAL = re.compile(r"total images/sec:\s*([\d.]+|nan|inf)", re.IGNORECASE)
-_EPOCHS = re.compile(r"\bnum_epochs=(?P<of>\d+)|\bEpoch\[(?P<n>\d+)\] Validation-\w+=")
-_END = re.compile(
-    r"\bTraining (?:complete\w*|finished|done)\b|\bFinished training\b|['\"]train_runtime['\"]"
-    r"|\bTotal img/sec on \d+ [CG]PU\(s\): \d|\*\*\* Best metric: \d"
-    r"|Trainer\.fit` stopped: .*\breached|\[after training is done\]"
-    r"|exiting program at iteration \d|\bProcess \d+ exits successfully\b|(?:^|[:>] ?)done\.?$"
-    r"|\bEnd of Tests\.$|\brun_stop\b.*\"status\": \"success\"|:::MLPv\S+ .*\brun_final\b|\bCOMPLETED +0:0\b",
-    re.IGNORECASE,
-)
-# Not finite where a scale of the loss was tried, or nothing was counted: the last one counts, and it breaks nothing.
-_LAST_COUNTS = re.compile(r"\b\w*(?:grad_norm|accuracy)['\"]?\s*[=:]?\s*[-+]?(?:(?P<bad>nan|inf)\b|\d)", re.IGNORECASE)
-
-# Lines that are read: those that may match one of these, rows of nccl-tests by their types, and what has no pattern or
-# none with a word: the kind of a channel, a card, a row of perftest.
-_WANTED: tuple[re.Pattern[str], ...] = tuple(pattern for pattern, _scale in _LINKS)
-_TEST = (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, nccl_tests.LESS, _TABLE)
-_WANTED += (*_TEST, _COMM, _PERF_HEAD)
-_WANTED += (_USING, *_BEGUN, _PROGRESS, _OF, _BATCHES, _ITER, _RANK_LINE, _TOTAL, _END, _EPOCHS)
-_WANTED += (_LAST_COUNTS,)
-_TYPES = (" float ", " half ", " double ", " int", " uint", "bfloat", "f8e")
-_PLAIN: tuple[str, ...] = ("via net", "nvidia", "tesla", ".00     ", ".000000     ")
-_PLAIN += tuple(f"{'':7}{'0' * figures}.00" for figures in range(1, 8))  # rows of OSU
+_SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
+_OF_TESTS = (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, nccl_tests.LESS)
 
 
-@dataclasses.dataclass(frozen=True)
-class Gap:
-    """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
-    wrong_values, rows, size, figure, link_speed, line, rest."""
-
-    code: str
-    text: str
-    file: str = ""
-    line: int = 0
+@functools.lru_cache(maxsize=1)
+def _words() -> tuple[str, ...]:
+    """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
+    listed = loader.load().lists["jobs"]
+    patterns = (*_OF_TESTS, *map(job_form, listed["read"]))
+    return (*sorted({word for pattern in patterns for word in any_of(pattern)}), *listed["words"])
 
 
 @dataclasses.dataclass
@@ -157,15 +96,6 @@ class _Speaker:
 class JobOutput:
     """One per piece. ``record`` says how far its jobs came."""
 
-    APART = sign("tests_apart", "processes that each ran nccl-tests alone")
-    ONE_HOST = sign("one_host", "all ranks of the job are on one host", FACT)
-    words: tuple[str, ...] = (
-        *sorted({word for pattern in _WANTED for word in any_of(pattern)}),
-        *_TYPES,
-        *_PLAIN,
-        *WORDS,
-    )
-
     def __init__(self) -> None:
         self._tables = nccl_tests.Reader()
         self._read = self._tables.result()
@@ -175,8 +105,7 @@ class JobOutput:
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
         self._comm_sizes: dict[str, int] = {}
-        self._begun = [0, 0]
-        self._totals = 0
+        self._counts: collections.Counter[str] = collections.Counter()
         self._epochs = 0
         self._batches: tuple[int, int] | None = None
         self._iter: tuple[int, float, int] = (0, 0.0, 0)
@@ -187,40 +116,43 @@ class JobOutput:
         self._record = Record("", "")
         self._works: collections.deque[int] = collections.deque(maxlen=_GOES_ON)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        return _words()
+
     def line(self, number: int, text: str) -> None:
-        text = _PREFIX.sub("", text)
-        for part in _TAG.split(text) if "]<std" in text else (text,):
+        text = job_form("prefix").sub("", text)
+        for part in job_form("tag").split(text) if "]<std" in text else (text,):
             if part:
                 self._part(number, part)
 
     def result(self) -> Iterable[Found]:
         for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
             if problem.code == "not_one_job":
-                yield Found(self.APART, self._begins[0], problem.message)
+                yield Found("tests_apart", self._begins[0], problem.message)
         jobs = self._record.devices
         whole = all(
             sum(map(len, jobs.get(f"NCCL {key}", {}).values())) == size for key, size in self._comm_sizes.items()
         )
         hosts = {host for job in jobs.values() for host in job}
         if len(hosts) == 1 and whole and not self._record.network:
-            yield Found(self.ONE_HOST, 0, f"every rank that is named is on {hosts.pop()}")
+            yield Found("one_host", 0, f"every rank that is named is on {hosts.pop()}")
 
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""
         found = self._record
         found.file, found.host, found.measured = name, host, bool(self._begins or self._perfs)
-        pace = (Gap(code, text, line=line) for code, text, line in self._pace.gaps())
-        for gap in (*self._test_gaps(), *self._perf_gaps(), *self._program_gaps(), *self._comm_gaps(), *pace):
-            found.gaps.append(dataclasses.replace(gap, file=name))
+        gaps = (self._test_gaps, self._perf_gaps, self._program_gaps, self._comm_gaps, self._pace.gaps)
+        found.gaps += [dataclasses.replace(gap, file=name) for part in gaps for gap in part()]
         if len(self._works) > 1 or (found.well and self._works):
             found.outlived = self._works[-1 if found.well else 0]
         return found
 
     def _part(self, number: int, text: str) -> None:
         self._facts(number, text)
-        who = _SPEAKER.match(text)
+        who = job_form("speaker").match(text)
         name = next((group for group in who.groups() if group), "") if who else ""
-        for match in _LAST_COUNTS.finditer(text):
+        for match in job_form("last_counts").finditer(text):
             if match["bad"] and len(self._last) < _RANKS:
                 self._last[name] = (number, text.strip()[:120])
             elif not match["bad"]:
@@ -232,18 +164,19 @@ class JobOutput:
 
     def _facts(self, number: int, text: str) -> None:
         found = self._record
-        for pattern, scale in _LINKS:
-            for match in pattern.finditer(text):
-                if float(match[1]) > 0 and len(found.links) < 64:
-                    found.links.add(float(match[1]) * scale)
-        using = _USING.search(text)
+        for form, scale in _SCALES.items():
+            for match in job_form(form).finditer(text):
+                speed = float(match[1] or match[2])
+                if speed > 0 and len(found.links) < 64:
+                    found.links.add(speed * scale)
+        using = job_form("using").search(text)
         if using:
-            found.nics = max(found.nics, len(_NIC.findall(using[1])))
+            found.nics = max(found.nics, len(job_form("nic").findall(using[1])))
         found.network = found.network or "via NET/" in text
-        card = _CARD.match(text)
+        card = job_form("card").match(text)
         if card:
             found.cards.add(int(card[1]))
-        comm = _COMM.search(text)
+        comm = job_form("communicator").search(text)
         if comm:
             self._comm(comm, text)
 
@@ -255,7 +188,7 @@ class JobOutput:
         ranks = self._comms.setdefault(key, {}).setdefault(match["what"], set())
         if len(ranks) < _RANKS:
             ranks.add(int(match["rank"]))
-        host = _HOST.search(text)
+        host = job_form("host").search(text)
         if host and match["device"]:
             self._device(f"NCCL {key}", host[1], int(match["device"]))
 
@@ -266,7 +199,7 @@ class JobOutput:
 
     def _test(self, number: int, rank: str, text: str) -> bool:
         row = "#" not in text and nccl_tests.row_of(text.strip()) is not None
-        if not row and not any(pattern.search(text) for pattern in _TEST):
+        if not row and not any(form.search(text) for form in (*_OF_TESTS, job_form("table"))):
             return False
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
@@ -303,14 +236,14 @@ class JobOutput:
                 yield Gap("wrong_values", "right values of nccl-tests", line=line)
 
     def _perf(self, number: int, text: str) -> bool:
-        head = _PERF_HEAD.search(text)
+        head = job_form("perf_head").search(text)
         if head:
             unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"]) else "us")
             if not self._perfs or self._perfs[-1].rows:  # both ends of a test may write into one log
                 self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
             return True
         perf = self._perfs[-1] if self._perfs else None
-        row = (_OSU_ROW if perf.kind == "OSU" else _PERF_ROW).match(text) if perf else None
+        row = job_form(f"{perf.kind}_row").match(text) if perf else None
         if perf and row:
             self._works.append(number)
             perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"] or 0), float(row["rate"])
@@ -331,36 +264,36 @@ class JobOutput:
             self._record.figures.append(Figure(rate, perf.size, perf.line, f"{perf.kind} bandwidth"))
 
     def _program(self, number: int, name: str, text: str) -> None:
-        if "warm" in text:
-            self._begun = [count + len(pattern.findall(text)) for count, pattern in zip(self._begun, _BEGUN)]
+        for form in ("warm_up_begun", "warm_up_done") if "warm" in text else ():
+            self._counts[form] += len(job_form(form).findall(text))
         if name not in self._speakers and len(self._speakers) >= _RANKS:
             return
-        batches, each, rank = _BATCHES.search(text), _ITER.search(text), _RANK_LINE.search(text)
+        batches, each, rank = (job_form(form).search(text) for form in ("batches", "iteration", "rank_line"))
         if batches:
             self._batches = (int(batches[1]), number)
         if each:
-            self._iter = (int(each[1]), _number(each[2]), number)
+            self._iter = (int(each[1]), figure(each[2]), number)
             return
         if rank:
             self._rank_count = max(self._rank_count, int(rank[2]))
             self._rank_lines[int(rank[1])] = self._rank_lines.get(int(rank[1]), 0) + 1
             return
-        epochs = _EPOCHS.search(text)
+        epochs = job_form("epochs").search(text)
         if epochs and epochs["of"]:
             self._epochs = int(epochs["of"])
         last = epochs is not None and epochs["n"] is not None and int(epochs["n"]) + 1 == self._epochs
-        totals = _TOTAL.findall(text)
-        self._totals += len(totals)
-        if totals or last or _END.search(text):
+        totals = job_form("total").findall(text)
+        self._counts["total"] += len(totals)
+        if totals or last or job_form("end").search(text):
             self._speakers.setdefault(name, _Speaker()).ended = number
             self._works.append(number)
             return
-        bars = list(_BAR.finditer(text)) if "%|" in text else []
-        if bars or _PROGRESS.search(text) or _OF.search(text):
+        bars = list(job_form("bar").finditer(text)) if "%|" in text else []
+        if bars or job_form("progress").search(text) or job_form("step_of").search(text):
             speaker = self._speakers.setdefault(name, _Speaker())
             speaker.progressed = number
             self._works.append(number)
-            for match in (*_OF.finditer(text), *bars):
+            for match in (*job_form("step_of").finditer(text), *bars):
                 what, n, of = match["what"].strip().lower(), int(match["n"]), int(match["of"])
                 least = min(n, speaker.counts.get(what, (n, 0, 0))[0])
                 if of and (what in speaker.counts or len(speaker.counts) < 64):
@@ -392,9 +325,9 @@ class JobOutput:
                 self._record.ends.append(f"a program{who} to its last step")
             else:
                 yield Gap("job_end", f"the end of the program{who}", line=speaker.progressed)
-        begun = max(self._begun)
-        if self._totals and begun > self._totals:
-            yield Gap("ranks", f"the end of {begun - self._totals} of {begun} processes")
+        begun, totals = max(self._counts["warm_up_begun"], self._counts["warm_up_done"]), self._counts["total"]
+        if totals and begun > totals:
+            yield Gap("ranks", f"the end of {begun - totals} of {begun} processes")
 
     def _loop_gaps(self) -> Iterator[Gap]:
         n, rate, line = self._iter
@@ -423,10 +356,3 @@ class JobOutput:
             closed = closed and len(gone) == size
         if closed and not self._speakers and not self._begins:
             self._record.ends.append("NCCL's communicators to their end")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

@@ -7,96 +7,94 @@ then no proof of a sound job.
 from __future__ import annotations
 
 import bisect
-import re
-from typing import Iterator
+import collections
+import dataclasses
+import functools
+from typing import Iterator, Pattern
 
-_RATE = re.compile(
-    r"(?P<before>\d[\d,.]*) ?(?:images|img|samples|tokens|examples|sequences)/s(?:ec)?\b"
-    r"|\b(?:images|img|samples|tokens|examples|sequences)/s(?:ec)?\b ?[:=] ?(?P<after>\d[\d,.]*)"
-    r"|, (?P<alone>\d+\.\d+)/s\b",
-    re.IGNORECASE,
-)
-_MILLISECONDS = re.compile(r"\belapsed time per iteration \(ms\): (\d[\d.]*)")
-_LOSS = re.compile(r"\bloss['\"]?\s*[:=]?\s*(\d+\.\d{4,})", re.IGNORECASE)
-_LOST = re.compile(r"\bnumber of (?:nan|skipped) iterations:\s*(\d+)")
-_SKIPPED = re.compile(r"\bstep=(\d+), skipped=(\d+)")
-_PROCESSES = (re.compile(r"\bnum_local_procs=(\d+)"), re.compile(r"\bProcess \d+ exits successfully\b"))
-_WORLD = re.compile(r"(?<!-)\bworld[ _]size\s*[:=]\s*(\d+)", re.IGNORECASE)
-_LAUNCHED = re.compile(r"\b(?:torchrun\b.*--nproc[_-]per[_-]node[ =]|(?:mpi|horovod)run\b.* -np )(\d+)")
-_ALONE = re.compile(r"\bTraining with a single process\b|\bNumber of GPUs: 1$")
-_CHECKPOINT = (re.compile(r"\bsaving checkpoint at\b"), re.compile(r"\bsuccessfully saved checkpoint\b"))
-WORDS = (
-    "/s", "elapsed time", "loss", " iterations:", "world", "checkpoint", "done", "exits", "torchrun", "mpirun",
-    "horovodrun", "a single process", "number of gpus", "num_local_procs", "best metric", "total img",
-)  # fmt: skip
+from .._judge.packs.loader import form
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
 _SERIES = 5  # from so many figures on they are compared
 _SPEAKERS = 4096
+_COUNTED = ("process_ends", "checkpoint_begun", "checkpoint_done")
+
+
+@functools.lru_cache(maxsize=None)
+def job_form(name: str) -> Pattern[str]:
+    """A pattern of ``jobs.yml``."""
+    return form(name, "jobs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Gap:
+    """What would have to be shown and was not. ``code``: job, job_end, last_row, last_step, ranks, gpus, finite,
+    wrong_values, rows, size, figure, link_speed, line, rest."""
+
+    code: str
+    text: str
+    file: str = ""
+    line: int = 0
 
 
 class Pace:
-    """Of one piece. ``gaps``: code of a gap (`Gap`), text, line."""
+    """Of one piece."""
 
     def __init__(self) -> None:
         self._rates: dict[str, tuple[float, float, int]] = {}  # best, last, line of the last
         self._times: list[float] = []  # sorted
         self._losses: dict[str, tuple[str, int]] = {}
-        self._found: dict[str, tuple[str, str, int]] = {}
+        self._found: dict[str, Gap] = {}
         self._lost = (0, 0)
         self._worlds: dict[str, int] = {}
-        self._checkpoints = [0, 0]
-        self._launched = self._alone = self._processes = self._exits = 0
+        self._counts: collections.Counter[str] = collections.Counter()
+        self._launched = self._alone = self._processes = 0
 
     def line(self, number: int, who: str, text: str) -> None:
-        for match in _RATE.finditer(text):
-            self._rate(number, who, _figure(next(filter(None, match.groups()))))
-        for milliseconds in _MILLISECONDS.findall(text):
-            self._time(number, _figure(milliseconds))
-        loss = _LOSS.search(text)
+        for match in job_form("rate").finditer(text):
+            self._rate(number, who, figure(next(filter(None, match.groups()))))
+        for milliseconds in job_form("milliseconds").findall(text):
+            self._time(number, figure(milliseconds))
+        loss = job_form("loss").search(text)
         if loss and (who in self._losses or len(self._losses) < _SPEAKERS):
             last, times = self._losses.get(who, ("", 0))
             self._losses[who] = (loss[1], times + 1 if loss[1] == last else 1)
             if self._losses[who][1] >= _SERIES:
                 self._say("finite", f"a loss that changes: {loss[1]} {_SERIES} times", number)
-        lost = _LOST.findall(text)
+        lost = job_form("lost").findall(text)
         if lost:
             self._lost = (max(map(int, lost)), number)
-        skipped = _SKIPPED.search(text)
+        skipped = job_form("skipped").search(text)
         if skipped and 2 * int(skipped[2]) > int(skipped[1]) > _SERIES:
             self._say("finite", f"steps that are not skipped: {skipped[2]} of {skipped[1]}", number)
-        started = _PROCESSES[0].search(text)
+        started, launched = job_form("processes").search(text), job_form("launched").search(text)
         self._processes += int(started[1]) if started else 0
-        self._exits += bool(_PROCESSES[1].search(text))
-        for size in _WORLD.findall(text):
+        for size in job_form("world").findall(text):
             self._worlds.setdefault(size, number)
-        launched = _LAUNCHED.search(text)
         if launched:
             self._launched = max(self._launched, int(launched[1]))
-        elif _ALONE.search(text):
+        elif job_form("alone").search(text):
             self._alone = self._alone or number
-        if "checkpoint" in text:
-            self._checkpoints = [
-                count + bool(pattern.search(text)) for count, pattern in zip(self._checkpoints, _CHECKPOINT)
-            ]
+        self._counts.update(name for name in _COUNTED if job_form(name).search(text))
 
-    def gaps(self) -> Iterator[tuple[str, str, int]]:
+    def gaps(self) -> Iterator[Gap]:
         yield from self._found.values()
         for best, last, number in self._rates.values():
             if last * _FALLS < best:
-                yield "figure", f"a steady rate: {last:g}, and {best:g} before", number
+                yield Gap("figure", f"a steady rate: {last:g}, and {best:g} before", line=number)
         if self._lost[0]:
-            yield "finite", f"no iteration that was skipped or NaN: {self._lost[0]}", self._lost[1]
+            yield Gap("finite", f"no iteration that was skipped or NaN: {self._lost[0]}", line=self._lost[1])
         if len(self._worlds) > 1:
-            yield "ranks", f"one world size: {', '.join(self._worlds)}", max(self._worlds.values())
+            yield Gap("ranks", f"one world size: {', '.join(self._worlds)}", line=max(self._worlds.values()))
         if self._launched > 1 and self._alone:
-            yield "ranks", f"a job of {self._launched} processes: each says that it is alone", self._alone
-        if 0 < self._exits < self._processes:
-            yield "ranks", f"the end of {self._processes - self._exits} of {self._processes} processes", 0
-        begun, done = self._checkpoints
+            text = f"a job of {self._launched} processes: each says that it is alone"
+            yield Gap("ranks", text, line=self._alone)
+        ended, begun, done = (self._counts[name] for name in _COUNTED)
+        if 0 < ended < self._processes:
+            yield Gap("ranks", f"the end of {self._processes - ended} of {self._processes} processes")
         if begun > done:
-            yield "job_end", f"the end of {begun - done} of {begun} checkpoints", 0
+            yield Gap("job_end", f"the end of {begun - done} of {begun} checkpoints")
 
     def _rate(self, number: int, who: str, rate: float) -> None:
         if not rate:
@@ -114,10 +112,10 @@ class Pace:
             bisect.insort(self._times, milliseconds)
 
     def _say(self, code: str, text: str, number: int) -> None:
-        self._found.setdefault(code + text[:12], (code, text, number))
+        self._found.setdefault(code + text[:12], Gap(code, text, line=number))
 
 
-def _figure(text: str) -> float:
+def figure(text: str) -> float:
     try:
         return float(text.rstrip(".,").replace(",", ""))
     except ValueError:

@@ -10,21 +10,21 @@ import bisect
 import dataclasses
 import functools
 import re
-from typing import Any, Match, Sequence
+from typing import Iterable, Match, Sequence
 
-from .._judge.packs import loader
+from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
-from .._judge.words import Way, Words, one_of, ways_of
+from .._judge.words import Way, Words, tree, ways_of
 from . import fabric
-from .alarms import alarms
+from .alarms import alarm_words, alarms, bare, says_failure
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
-from .readers import Found, Reader
+from .readers import Found, Reader, reader_signs
+from .seen import Heard, Hit, Seen
 
 READERS = (*SIGN_READERS, JobOutput)
-_KEPT = 6  # hits of one sign that are kept whole; the others are counted
 _VALUES = 4096
 _QUOTE = 300
 _LONG = 4096  # characters of a line that patterns are asked for at once: some take its square
@@ -47,67 +47,16 @@ _PROMPT = re.compile(
 )
 _ANSWERS = 8
 
-# A line that its program itself calls no trouble.
-MILD = re.compile(r"NCCL INFO|(?<!DIAG )\[INFO\b|\bINFO[: ]|^I\d{4} ")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
-
-
-@functools.lru_cache(maxsize=None)
-def form(name: str) -> re.Pattern[str]:
-    """A pattern of ``forms.yml``: what kind of line it is, whatever it says."""
-    return re.compile("|".join(loader.load().lists["forms"][name]).replace("\n", ""))
-
-
-@dataclasses.dataclass(frozen=True)
-class Hit:
-    sign: str
-    file: str
-    line: int
-    quote: str
-    host: str = ""
-    rank: int | None = None
-    device: str = ""
-    value: str = ""
-    placed: bool = False  # said in a piece of the device's own
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"file": self.file, "line": self.line, "text": self.quote}
-
-
-@dataclasses.dataclass
-class Seen:
-    """All that one sign found. ``values``: (host, value) -> first hit; ``hosts``: host -> first hit."""
-
-    sign: Sign
-    hits: list[Hit] = dataclasses.field(default_factory=list)
-    count: int = 0
-    values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
-    hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
-    last: list[Hit] = dataclasses.field(default_factory=list)
-
-    def full(self, host: str) -> bool:
-        """Another hit of this host, without a value, would only be counted."""
-        return len(self.hits) >= _KEPT and (host in self.hosts or len(self.hosts) >= _VALUES)
-
-    def add(self, hit: Hit) -> None:
-        self.count += 1
-        self.last[:] = [hit]
-        if len(self.hits) < _KEPT:
-            self.hits.append(hit)
-        if hit.host not in self.hosts and len(self.hosts) < _VALUES:
-            self.hosts[hit.host] = hit
-        if hit.value and len(self.values) < _VALUES:
-            self.values.setdefault((hit.host, hit.value), hit)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """What all lines of one shape have: ``sure``: signs that match whatever the digits are, and take nothing out of the
-    line; ``maybe``: those that have to be asked, and how; ``read``: readers that want it; ``troubled``: it looks so;
-    ``figures``: with other figures it may mean something: a counter that is 0 here."""
+    """What all lines of one shape have. ``signs``: those that may match, and the alternatives that have to be asked;
+    none for a sign that matches whatever the digits are, and takes nothing out of the line. ``read``: readers that want
+    it; ``troubled``: it looks so; ``figures``: with other figures it may mean something: a counter that is 0 here."""
 
-    sure: tuple[Sign, ...]
-    maybe: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
+    signs: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
     read: tuple[int, ...]
     troubled: bool
     figures: bool
@@ -138,30 +87,8 @@ def _index(signs: tuple[Sign, ...]) -> _Index:
         for word in reader().words:
             of_readers.setdefault(word.translate(_ZEROS), []).append(number)
     words = [*of_signs, *of_readers]
-    return _Index(Words(words), of_signs, of_readers, one_of((word.replace("0", "") for word in words), alarms().words))
-
-
-class _Latest:
-    """The last line of each form that is no longer read one by one: it says how far a job came."""
-
-    def __init__(self) -> None:
-        self._lines: dict[bytes, tuple[int, bytes]] = {}
-
-    def update(self, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
-        """Note the last of these ``lines``; ``number``: lines of the piece before them."""
-        for form in self._lines.keys() & set(forms):
-            self._note(form, number, forms, lines)
-
-    def hold(self, form: bytes, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
-        if len(self._lines) < _LAST:
-            self._note(form, number, forms, lines)
-
-    def texts(self) -> list[tuple[int, str]]:
-        return [(at, line.decode("utf-8", "replace").strip("\r")) for at, line in sorted(self._lines.values())]
-
-    def _note(self, form: bytes, number: int, forms: Sequence[bytes], lines: Sequence[bytes]) -> None:
-        at = len(forms) - 1 - forms[::-1].index(form)
-        self._lines[form] = (number + at + 1, lines[at])
+    any_word = f"{tree(word.replace('0', '') for word in words)}|\\b{tree(alarm_words())}"
+    return _Index(Words(words), of_signs, of_readers, re.compile(any_word.encode()))
 
 
 class Reading:
@@ -169,7 +96,7 @@ class Reading:
     a word that complaints have, too."""
 
     def __init__(self, signs: Sequence[Sign]) -> None:
-        self.seen: dict[str, Seen] = {}
+        self.seen = Heard()
         self.alarms: list[Hit] = []
         self.hints: list[Hit] = []
         self.jobs: list[Record] = []
@@ -199,7 +126,7 @@ class Reading:
             return
         self.lines += text.count("\n") + 1
         for each in found:
-            self._add(each.sign, _told(each, piece))
+            self._add(reader_signs()[each.sign], _told(each, piece))
 
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -207,7 +134,8 @@ class Reading:
         readers: list[Reader] = [reader() for reader in SIGN_READERS]
         job = JobOutput()
         readers.append(job)
-        latest = _Latest()
+        # The last line of each form that is no longer read one by one says how far a job came.
+        latest: dict[bytes, tuple[int, bytes]] = {}
         number = 0
         self._prompts.clear()
         for chunk in piece.chunks:
@@ -216,7 +144,6 @@ class Reading:
             if not piece.host and len(self.opening) < _OPENING:
                 self._open(piece, number, lines)
             forms = chunk.translate(None, _NO_DIGITS).split(b"\n")
-            latest.update(number, forms, lines)
             if set(forms) - boring - self._dull:
                 for offset, form in enumerate(forms):
                     if form in boring or form in self._dull:
@@ -236,17 +163,17 @@ class Reading:
                     if count >= limit:
                         boring.add(form)
                         self.skipped += 1
-                        latest.hold(form, number, forms, lines)
+                        if len(latest) < _LAST:
+                            latest[form] = (0, b"")
                         continue
                     there = self._parts(piece, number + offset + 1, text, readers)
                     if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
                         boring.add(form)
+            last = {form: at for at, form in enumerate(forms) if form in latest} if latest else {}
+            latest.update((form, (number + at + 1, lines[at])) for form, at in last.items())
             number += len(lines)
         self.lines += number
-        for at, text in latest.texts():
-            for index in self._shape(text).read:
-                readers[index].line(at, text)
-        self._finish(piece, readers, job)
+        self._finish(piece, readers, job, sorted(latest.values()))
 
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
@@ -266,12 +193,18 @@ class Reading:
                 text = b"%s: %s" % (match["command"], line.strip())
                 self._line(piece, at + offset, text.decode("utf-8", "replace"), (), facts=True)
 
-    def _finish(self, piece: Piece, readers: Sequence[Reader], job: JobOutput) -> None:
+    def _finish(
+        self, piece: Piece, readers: Sequence[Reader], job: JobOutput, latest: Iterable[tuple[int, bytes]]
+    ) -> None:
+        for at, line in latest:
+            text = line.decode("utf-8", "replace").strip("\r")
+            for index in self._shape(text).read:
+                readers[index].line(at, text)
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
             for found in reader.result():
-                self._add(found.sign, _told(found, piece))
+                self._add(reader_signs()[found.sign], _told(found, piece))
 
     def _open(self, piece: Piece, number: int, lines: Sequence[bytes]) -> None:
         for offset, line in enumerate(lines[:_OPENING]):
@@ -319,9 +252,9 @@ class Reading:
         found = self._heard(piece, shape, text)
         if facts:
             found = [(entry, match) for entry, match in found if entry.kind == FACT]
-        bare = alarms().bare(text) if shape.troubled or any(entry.kind == FAULT for entry, _match in found) else text
-        if bare != text:  # a counter that is 0 is no fault
-            found = [pair for pair in found if pair[0].kind != FAULT or pair[0].pattern.search(bare)]
+        said = bare(text) if shape.troubled or any(entry.kind == FAULT for entry, _match in found) else text
+        if said != text:  # a counter that is 0 is no fault
+            found = [pair for pair in found if pair[0].kind != FAULT or pair[0].pattern.search(said)]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
         if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
             found = [(entry, match) for entry, match in found if not entry.alone]
@@ -333,7 +266,6 @@ class Reading:
                 continue
             seen = self.seen.get(entry.name)
             if match is None and piece.host and seen is not None and seen.full(piece.host):
-                seen.count += 1
                 continue
             where = where or self._where(piece, number, text)
             self._add(entry, _hit(entry, match, where))
@@ -341,10 +273,10 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and alarms().in_line(bare)
-        fails = alarm and alarms().failure.search(bare) is not None and not form("warning").search(text)
+        alarm = shape.troubled and not known and not facts and alarms(said)
+        fails = alarm and says_failure(said) and not form("warning").search(text)
         kept = self.alarms if fails else self.hints
-        if alarm and (fails or not MILD.search(text)):
+        if alarm and (fails or not form("mild").search(text)):
             # The first ones, and the last: what is said before a program works is seldom what ends it.
             del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
             kept.append(self._where(piece, number, text))
@@ -352,11 +284,11 @@ class Reading:
 
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
-        found: list[tuple[Sign, Match[str] | None]] = [(entry, None) for entry in shape.sure]
-        for entry, ways in shape.maybe:
+        found: list[tuple[Sign, Match[str] | None]] = []
+        for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
             match = entry.heard(text) if here and any(way.search(text) for way in ways) else None
-            if match:
+            if match or not ways:
                 found.append((entry, match))
         return found
 
@@ -371,31 +303,24 @@ class Reading:
         shape = text.translate(_ZEROS)
         known = self._shapes.get(shape)
         if known is None:
-            sure: list[Sign] = []
-            maybe: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
+            signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
             possible, read = self._possible(shape.lower())
             trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
             if trace or typed:
                 possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
-                if any(way.pattern.search(text) for way in ways if not way.digits):
-                    plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
-                    if plain:
-                        sure.append(entry)
-                        continue
-                    asked = ways
-                else:
-                    asked = [way for way in ways if way.digits]
+                sure = any(way.pattern.search(text) for way in ways if not way.digits)
+                plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
+                asked = tuple(way.pattern for way in ways if way.digits or sure)
                 if asked:
-                    maybe.append((entry, tuple(way.pattern for way in asked)))
+                    signs.append((entry, () if sure and plain else asked))
             figures = any(
                 self._signs[number].test is not None or any(way.figures for way in ways)
                 for number, ways in possible.items()
             )
-            known = _Shape(
-                tuple(sure), tuple(maybe), tuple(sorted(read)), alarms().in_line(text) and not (trace or typed), figures
-            )
+            signs.sort(key=lambda pair: bool(pair[1]))
+            known = _Shape(tuple(signs), tuple(sorted(read)), alarms(text) and not (trace or typed), figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
@@ -448,7 +373,7 @@ def _whole(piece: Piece, most: int) -> str:
 
 def _told(found: Found, piece: Piece) -> Hit:
     host, placed = found.host or piece.host, bool(piece.host) and not found.host
-    return Hit(found.sign.name, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
+    return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
 
 
 def _figures(form: bytes) -> bool:

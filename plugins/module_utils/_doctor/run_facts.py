@@ -121,7 +121,8 @@ def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> dict
     for device in after:
         for kind, piece in (("counters", "hw_counters"), ("hw_counters", "hw_counters"), ("ethtool", "ethtool-S")):
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
-            found[f"{piece}.txt"] += _moved(old, (device.get("counters") or {}).get(kind) or {})
+            counted = _moved(old, (device.get("counters") or {}).get(kind) or {})
+            found[f"{piece}.txt"] += [f"{name}: {count}" for name, count in counted.items()]
     devices = newest.get("devices") or ()
     found["ethtool.txt"] = [line for device in devices for line in _speed(device)]
     found["ibv_devinfo.txt"] = [line for device in devices for line in _device(device)]
@@ -140,24 +141,24 @@ def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
     return device.get("name"), device.get("port")
 
 
-def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """A counter that went back was cleared: what it counted is not known."""
-    return [
-        f"{name}: {after[name] - before[name]}"
-        for name in after
-        if isinstance(after[name], int) and isinstance(before.get(name), int) and after[name] >= before[name]
-    ]
+def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
+    """What each counter counted. One that went back was cleared: what it counted is not known."""
+    both = {name: (before.get(name), count) for name, count in after.items()}
+    return {
+        name: new - old
+        for name, (old, new) in both.items()
+        if isinstance(old, int) and isinstance(new, int) and new >= old
+    }
 
 
 def _device(device: Mapping[str, Any]) -> list[str]:
-    lines = [f"hca_id:\t{device.get('name')}"]
-    if device.get("state") in _STATES:
-        lines.append(f"\t\t\tstate:\t\t\t{_STATES[device['state']]}")
-    if device.get("active_mtu") in _MTUS:
-        lines.append(f"\t\t\tactive_mtu:\t\t{device['active_mtu']} ({_MTUS[device['active_mtu']]})")
-    if device.get("link_layer"):
-        lines.append(f"\t\t\tlink_layer:\t\t{device['link_layer']}")
-    return lines
+    mtu = device.get("active_mtu")
+    printed = {
+        "state:\t": _STATES.get(device.get("state", "")),
+        "active_mtu:": f"{mtu} ({_MTUS[mtu]})" if mtu in _MTUS else "",
+        "link_layer:": device.get("link_layer"),
+    }
+    return [f"hca_id:\t{device.get('name')}", *(f"\t\t\t{name}\t\t{text}" for name, text in printed.items() if text)]
 
 
 def _speed(device: Mapping[str, Any]) -> list[str]:
@@ -186,18 +187,16 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[st
         for xids in of_host(name, gpus, known).values()
         for xid, count in xids.bad.items()
     ]
-    driver = (gpus.get("driver") or {}).get("loaded")
-    smi = [f"Driver Version: {driver}"] if driver else []
+    smi = facts.printed("Driver Version", (gpus.get("driver") or {}).get("loaded"))
     for gpu in gpus.get("state") or ():
         smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
-        if gpu.get("remap_failed") is not None:
-            smi.append(f"Remapping Failure Occurred        : {'Yes' if gpu['remap_failed'] else 'No'}")
-        if gpu.get("fabric"):
-            smi.append(f"Fabric State                      : {gpu['fabric']}")
-    manager = gpus.get("fabric_manager") or {}
+        remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
+        smi += facts.printed("Remapping Failure Occurred", remapped, 34)
+        smi += facts.printed("Fabric State", gpu.get("fabric"), 34)
     # Without NVSwitches it has nothing to do and may well be off.
     switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
-    service = [f"nvidia-fabricmanager.service: {manager['state']}"] if switched and manager.get("state") else []
+    manager = (gpus.get("fabric_manager") or {}).get("state")
+    service = facts.printed("nvidia-fabricmanager.service", switched and manager)
     return {"dmesg.txt": kernel, "nvidia-smi-q.txt": smi, "fabricmanager.txt": service}
 
 
@@ -208,14 +207,9 @@ def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
     before, after = ((moments.get(key) or {}).get("ports") or {} for key in ("before", "after"))
     ports = {}
     for name, seen in (newest.get("ports") or {}).items():
-        counted = dict(
-            line.split(": ", 1)
-            for line in _moved(
-                (before.get(name) or {}).get("counters") or {}, (after.get(name) or {}).get("counters") or {}
-            )
-        )
-        ports[name] = {**seen, "counters": counted}
-    moved = {name for name, seen in ports.items() if any(seen["counters"].get(each, "0") != "0" for each in _ROCE)}
+        counters = ((each.get(name) or {}).get("counters") or {} for each in (before, after))
+        ports[name] = {**seen, "counters": _moved(*counters)}
+    moved = {name for name, seen in ports.items() if any(seen["counters"].get(each) for each in _ROCE)}
     down = {
         name for name in set(ports) - moved if "up" not in (each.get(name, {}).get("oper") for each in (before, after))
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .._judge.packs.model import Cause, Rule
-from .catalogue import layers
-from .reading import Hit
+from .._judge.packs.model import CANDIDATE, Cause, Rule
+from .catalogue import catalogue, layers
+from .seen import Hit
 
 _EVIDENCE = 4
 
@@ -15,16 +15,33 @@ _EVIDENCE = 4
 @dataclasses.dataclass
 class Suspect:
     cause: Cause
-    certainty: str
-    weight: float
-    hits: list[Hit]
-    rules: list[Rule]
+    weight: float = 0.0
+    hits: list[Hit] = dataclasses.field(default_factory=list)
+    rules: list[Rule] = dataclasses.field(default_factory=list)
+    certainty: str = CANDIDATE
     explains: list[str] = dataclasses.field(default_factory=list)
     reported: bool = False  # by the device itself, not by who suffers from it
     first: bool = False  # what a rule thinks of first, not what it might be as well
     said: list[str] = dataclasses.field(default_factory=list)  # hosts of which the job alone says it
     odd: list[str] = dataclasses.field(default_factory=list)  # hosts that differ from the others
     releases: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # product -> what mends it, was read
+
+    @property
+    def is_certain(self) -> bool:
+        return self.certainty != CANDIDATE
+
+    @classmethod
+    def of(cls, cause: str, table: dict[str, Suspect]) -> Suspect:
+        """That of this cause; enters a new one into ``table``."""
+        return table.setdefault(cause, cls(catalogue().causes[cause]))
+
+    def add(self, hits: list[Hit], rule: Rule, weight: float, reported: bool = False) -> None:
+        """What a rule says. What the device reports of itself goes before what others say of it."""
+        first, then = (hits, self.hits) if reported and not self.reported else (self.hits, hits)
+        self.hits = list(dict.fromkeys([*first, *then]))
+        self.weight = max(self.weight, weight) + 0.3 * min(self.weight, weight)
+        self.rules.append(rule)
+        self.reported |= reported
 
     def as_dict(self) -> dict[str, Any]:
         first = self.hits[0] if self.hits else None

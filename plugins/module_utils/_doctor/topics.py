@@ -5,25 +5,18 @@ A few lines of a thread or a mail say in a user's own words what is wrong, and n
 
 from __future__ import annotations
 
-import re
 from typing import Iterable
 
-from .._judge.packs.model import CANDIDATE, HARMLESS, Rule, Topic
-from .alarms import alarms
+from .._judge.packs.loader import form
+from .._judge.packs.model import HARMLESS, Rule, Topic
+from .alarms import is_echo, is_error
 from .catalogue import catalogue
 from .completeness import ended_well
-from .reading import Hit, Reading
+from .reading import Reading
+from .seen import Hit
 from .suspect import Suspect
 
 _SOURCE = "the words of the field: what a line that no rule knows is about"
-# What NCCL and perftest print on every run, and data of programs.
-_ROUTINE = re.compile(
-    r"NCCL INFO|^\s*[{\[]\s*(?:\"|$)|^\s*#"
-    r"|^\s*(?:TX depth|CQ Moderation|PCIe relax order|Link type|Mtu|Number of qps|Connection type)\s*:"
-)
-
-# Where in a program's source a line was printed, and by whom.
-_SOURCE_LINE = re.compile(r"NCCL WARN|\S+\.(?:py|cc|cpp|cu|c|h|go|rs):\d+|:::ML\w+ .*")
 
 
 def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> list[Suspect]:
@@ -32,22 +25,23 @@ def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> lis
     ended = ended_well(reading.jobs)
     troubled = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
     if not reading.spoken:
-        called = [hit for hit in troubled if hit == line and alarms().level.search(hit.quote)]
-        said = _about(hit for hit in called if not alarms().echo.search(hit.quote))
+        called = [hit for hit in troubled if hit == line and is_error(hit.quote)]
+        said = _about(hit for hit in called if not is_echo(hit.quote))
         return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said[:1]]
     quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
     return _before(found, _about(reading.opening if quiet else troubled))
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
-    telling = [(line, _SOURCE_LINE.sub("", line.quote)) for line in lines if not _ROUTINE.search(line.quote)]
+    kept = [line for line in lines if not form("routine").search(line.quote)]
+    telling = [(line, form("source_line").sub("", line.quote)) for line in kept]
     heard = [(topic, [line for line, text in telling if topic.pattern.search(text)]) for topic in catalogue().topics]
     return [(topic, hits) for topic, hits in heard if hits]
 
 
 def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Suspect:
-    rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", CANDIDATE, topic.causes, _SOURCE)
-    return Suspect(catalogue().causes[topic.causes[place]], CANDIDATE, weight, hits[:2], [rule])
+    rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", topic.causes, _SOURCE)
+    return Suspect(catalogue().causes[topic.causes[place]], weight, hits[:2], [rule])
 
 
 def _before(found: list[Suspect], topics: list[tuple[Topic, list[Hit]]]) -> list[Suspect]:

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Any, Iterable, Pattern
 
-_parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 SHORTEST = 3
 _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
@@ -41,7 +41,7 @@ def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     found = []
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
-        parsed = _parser.parse(text, flags)
+        parsed = parser.parse(text, flags)
         needs = _needs(parsed)
         if not needs:
             raise ValueError(f"matches without a word of {SHORTEST} letters: {text}")
@@ -116,68 +116,37 @@ def _digits(parsed: Any) -> bool:
         if name.startswith("GROUPREF"):
             return True
         return name not in ("CATEGORY", "AT", "ANY") and _digits(value)
-    if isinstance(parsed, (list, tuple, _parser.SubPattern)):
+    if isinstance(parsed, (list, tuple, parser.SubPattern)):
         return any(_digits(part) for part in parsed)
     return False
 
 
 class Words:
-    """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
-
-    _TOKENS = 50_000
-    _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
+    """Which of many words a line has."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        # The longest part of a word without a space -> the words with it; parts by their first letters.
-        self._parts: dict[str, dict[str, list[str]]] = {}
-        self._tokens: dict[str, tuple[str, ...]] = {}
-        for word in sorted(set(words)):
-            part = max(word.split(" "), key=len)
-            self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
-        self._lengths = {len(start) for start in self._parts}
+        known = set(words)
+        # At one place it finds the longest word; what that begins with is there as well.
+        self._begins = {word: {word[:end] for end in range(1, len(word) + 1)} & known for word in known}
+        self._anywhere = re.compile(f"(?=({tree(known)}))")
 
     def within(self, line: str) -> set[str]:
-        found: set[str] = set()
-        for token in set(line.split(" ")):
-            words = self._tokens.get(token)
-            if words is None:
-                words = self._of_token(token)
-            if words:
-                found.update(words)
-        return {word for word in found if " " not in word or word in line}
-
-    def _of_token(self, token: str) -> tuple[str, ...]:
-        starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
-        found: list[str] = []
-        for start in starts & self._parts.keys():
-            for part, words in self._parts[start].items():
-                if part in token:
-                    found += words
-        if len(token) <= self._LETTERS:
-            if len(self._tokens) >= self._TOKENS:
-                self._tokens.clear()
-            self._tokens[token] = tuple(found)
-        return tuple(found)
+        return {word for longest in set(self._anywhere.findall(line)) for word in self._begins[longest]}
 
 
-def one_of(words: Iterable[str], whole: Iterable[str]) -> Pattern[bytes]:
-    """A pattern that finds any of the words, and any that begins with one of ``whole``. As a tree: alternatives one by
-    one would cost a try per word and place."""
-    return re.compile(f"{_spell(_tree(words))}|\\b{_spell(_tree(whole))}".encode())
-
-
-def _tree(words: Iterable[str]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
+def tree(words: Iterable[str]) -> str:
+    """A pattern that finds the longest of the words at a place: alternatives one by one would cost a try per word."""
+    root: dict[str, Any] = {}
     for word in words:
-        node = tree
+        node = root
         for letter in word:
             node = node.setdefault(letter, {})
         node[""] = {}
-    return tree
+    return _spell(root)
 
 
 def _spell(node: dict[str, Any]) -> str:
-    if "" in node:
-        return ""  # a shorter word is found already
-    parts = [re.escape(letter) + _spell(rest) for letter, rest in sorted(node.items())]
-    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+    parts = [re.escape(letter) + _spell(rest) for letter, rest in sorted(node.items()) if letter]
+    if not parts:
+        return ""
+    return f"(?:{'|'.join(parts)})" + ("?" if "" in node else "")

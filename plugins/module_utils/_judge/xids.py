@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Iterable, Mapping
+from typing import Mapping
 
 from . import yaml_files
 
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 
-APPLICATION, GPU, NVLINK, DRIVER = "application", "GPU", "NVLink", "driver"
+APPLICATION, DRIVER = "application", "driver"  # parts at fault, beside "GPU" and "NVLink"
 # Severity, as the action that the catalogue asks for at once.
 NOTHING, RESTART_APP, RESET_GPU, RESTART_HOST = "none", "restart the program", "reset the GPU", "restart the host"
 
@@ -69,8 +69,7 @@ def sentence(number: int) -> str:
     return f"{entry.means}: a fault of the {entry.at_fault}; {entry.action}"
 
 
-def numbers(causes: Iterable[str], at_fault: Iterable[str] = (APPLICATION, GPU, NVLINK, DRIVER)) -> str:
-    """The alternatives of a regular expression: Xids with these causes."""
-    wanted, parts = set(causes), set(at_fault)
-    found = (entry for entry in table().values() if entry.cause in wanted and entry.at_fault in parts)
+def numbers(cause: str, at_fault: str = "") -> str:
+    """The alternatives of a regular expression: Xids with this cause, and with this part at fault if one is named."""
+    found = (entry for entry in table().values() if entry.cause == cause and at_fault in ("", entry.at_fault))
     return "|".join(str(entry.number) for entry in found)

@@ -7,9 +7,9 @@ writes the table of docs/doctor.md. It never adds a case to the list.
 from __future__ import annotations
 
 import functools
-import io
 import pathlib
 import re
+import tempfile
 from typing import Any, Callable, Iterator
 
 import yaml
@@ -68,8 +68,10 @@ def is_other_trade(text: str) -> bool:
 
 def is_located(layout: str, fault: str) -> bool:
     cause, host, outputs = attack_bundles.FAULTS[fault]
-    stream = io.BytesIO(attack_bundles.tar(attack_bundles.LAYOUTS[layout](outputs)))
-    found = diagnose("bundle.tar", stream=stream)
+    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+        file.write(attack_bundles.tar(attack_bundles.LAYOUTS[layout](outputs)))
+        file.flush()
+        found = diagnose(file.name)
     first = found["findings"][0] if found["findings"] else None
     return bool(first and first["cause"] == cause and first["certainty"] in CERTAIN and first["hosts"] == [host])
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
 import lzma
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -67,7 +67,8 @@ def test_path_without_a_host_names_none(name: str) -> None:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress], ids=["plain", "gzip", "xz"])
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
-def test_stream_is_unpacked_and_decoded(coding: str, pack: Callable[[bytes], bytes]) -> None:
-    found: dict[str, Any] = diagnose("standard input", stream=io.BytesIO(pack(XID.encode(coding))))
+def test_file_is_unpacked_and_decoded(tmp_path: Path, coding: str, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "kernel").write_bytes(pack(XID.encode(coding)))
+    found: dict[str, Any] = diagnose(tmp_path / "kernel")
     assert (found["verdict"], found["findings"][0]["cause"]) == ("faulty", "gpu_fault")
-    assert found["findings"][0]["evidence"][0]["file"] == "standard input"
+    assert found["findings"][0]["evidence"][0]["file"] == "kernel"

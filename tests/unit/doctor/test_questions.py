@@ -48,7 +48,7 @@ def test_commands_and_suspects_name_causes_and_signs_that_exist() -> None:
         name for rule in catalogue().rules for group in rule.needed for name in group
     }
     for look in catalogue().looks:
-        assert set(look.shows) <= set(catalogue().causes), look.id
+        assert set(look.chances) <= set(catalogue().causes), look.id
         assert set(look.heard) <= signs, look.id
     for suspects in (*listed("suspects").values(), *listed("clues").values()):
         assert set(suspects) <= set(catalogue().causes)

@@ -8,7 +8,7 @@ them matches. FOLDER: packs of a site, checked with those of the collection.
 
 from __future__ import annotations
 
-import importlib
+import functools
 import re
 import sys
 from pathlib import Path
@@ -17,18 +17,7 @@ from typing import Any, Iterable, Iterator, Mapping
 from .. import conditions, words, yaml_files
 from . import loader, model, predicates
 
-_parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
-_SIGN = {
-    "kind": str, "piece": str, "alone": bool, "ended": bool, "product": str, "test": str, "condition": str,
-    "match": list, "samples": list,
-}  # fmt: skip
-_OTHERS = {"must_not_match": list}
-_CAUSE = {
-    "means": str, "where": str, "look": str, "fix": str, "source": str, "role": str, "interrupts": str, "cost": int,
-    "refuted_by": list, "irrefutable": str, "signs": dict, "rules": dict, "compares": dict, **_OTHERS,
-}  # fmt: skip
-_RULE = {"when": str, "source": str, "certainty": str, "reported": str, "also": list, "explains": list}
-_COMPARE = {"sign": str, "source": str, "certainty": str}
+_TYPES: Mapping[str, type] = {"text": str, "flag": bool, "number": int, "list": list, "mapping": dict}
 _BOUND = re.compile(r"\brelease_\w+[<>]")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -37,12 +26,12 @@ def problems(packs: loader.Packs, readers: Iterable[str] = ()) -> list[str]:
     """What is wrong, each with its file. ``readers``: names of signs that readers find."""
     found = list(_names(packs))
     signs = {name: str(sign.get("match")) for _pack, name, sign in packs.signs()} | dict.fromkeys(readers, "")
-    causes = {pack.name for pack in packs.of(loader.CAUSES)}
-    for pack in packs.of(loader.CAUSES):
+    causes = {pack.name for pack in packs.causes()}
+    for pack in packs.causes():
         found += [f"{pack.path}: {text}" for text in _cause(pack.data, signs, causes)]
     for pack, name, sign in packs.signs():
-        known = _SIGN if pack.kind == loader.CAUSES else {**_SIGN, **_OTHERS}
-        found += [f"{pack.path}: {name}: {text}" for text in (*_keys(sign, known, ("match",)), *_sign(sign, packs))]
+        kind = "sign_of_cause" if pack.kind == loader.CAUSES else "sign"
+        found += [f"{pack.path}: {name}: {text}" for text in (*_keys(sign, kind), *_sign(sign, packs))]
     for pack in packs.packs:
         found += [f"{pack.path}: {text}" for text in _others(pack, packs)]
     return found
@@ -56,25 +45,31 @@ def _names(packs: loader.Packs) -> Iterator[str]:
     yield from packs.twins()
 
 
-def _keys(data: Mapping[str, Any], known: Mapping[str, type], needed: Iterable[str]) -> Iterator[str]:
+@functools.lru_cache(maxsize=1)
+def _listed() -> Mapping[str, Any]:
+    """What is checked -> needed and optional keys, each with its type."""
+    return yaml_files.read(loader.FOLDER / "keys.yml")
+
+
+def _keys(data: Mapping[str, Any], kind: str) -> Iterator[str]:
+    needed, optional = _listed()[kind]["needed"], _listed()[kind]["optional"]
+    known = {key: _TYPES[name] for key, name in (needed | optional).items()}
     for key, value in data.items():
         if key not in known:
             yield f"key is {key}, expected one of {', '.join(known)}. Rename it."
         elif not isinstance(value, known[key]) or not value:
             yield f"{key} is {value!r}, expected a {known[key].__name__} that is not empty. Write one."
-    for key in needed:
-        if key not in data:
-            yield f"{key} is missing. Write it."
+    yield from (f"{key} is missing. Write it." for key in needed if key not in data)
 
 
 def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) -> Iterator[str]:
-    yield from _keys(data, _CAUSE, ("means", "where", "look", "fix", "source"))
+    yield from _keys(data, "cause")
     if ("refuted_by" in data) == ("irrefutable" in data):
         yield "refuted_by or irrefutable is missing. Write what speaks against the cause, or why nothing does."
     for when in data.get("refuted_by", ()):
         yield from (f"refuted_by: {text}" for text in _when(str(when), signs))
     for name, rule in data.get("rules", {}).items():
-        texts = [*_keys(rule, _RULE, ("when", "source"))]
+        texts = [*_keys(rule, "rule")]
         texts += _when(rule.get("when", ""), signs)
         texts += _unknown("sign", rule.get("explains", ()), signs)
         if _BOUND.search(rule.get("when", "")) and "https://" not in rule.get("source", ""):
@@ -83,7 +78,7 @@ def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) 
         texts += _certainty(rule)
         yield from (f"{name}: {text}" for text in texts)
     for name, compare in data.get("compares", {}).items():
-        texts = [*_keys(compare, _COMPARE, ("sign", "source")), *_certainty(compare)]
+        texts = [*_keys(compare, "compare"), *_certainty(compare)]
         texts += _unknown("sign", compare.get("sign", "").split("+"), signs)
         yield from (f"{name}: {text}" for text in texts)
 
@@ -159,7 +154,7 @@ def _taken(sign: Mapping[str, Any], lines: Iterable[Any], packs: loader.Packs) -
 
 def runs_away(pattern: str) -> bool:
     """A repeat without end inside of a repeat without end, and nothing fixed between two rounds of it."""
-    return _nested(_parser.parse(pattern, re.IGNORECASE))
+    return _nested(words.parser.parse(pattern, re.IGNORECASE))
 
 
 def _nested(parsed: Any) -> bool:
@@ -173,7 +168,7 @@ def _nested(parsed: Any) -> bool:
 
 
 def _endless(operation: str, value: Any) -> bool:
-    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == _parser.MAXREPEAT
+    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == words.parser.MAXREPEAT
 
 
 def _bodies(operation: str, value: Any) -> Iterator[Any]:

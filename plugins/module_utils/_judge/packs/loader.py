@@ -9,8 +9,10 @@
     looks.yml, suspects.yml, topics.yml    lists whose order counts
     runs.yml                  lines of a failed mpirun; their order counts
     alarms.yml, forms.yml     words of trouble, and forms of lines, whatever program says them
+    jobs.yml                  what programs print of how far their job came
     layers.yml                layers from the ground up, and who owns each
     readers.yml               signs that readers find, and those of the fabric check's faults
+    keys.yml                  which keys a pack may have, for the check of packs
     order.yml                 which rule and sign counts first where two say as much
 
 The name of a cause, sign or list is that of its file, the layer that of its folder. Only the controller has these
@@ -19,24 +21,23 @@ files: Ansible sends no YAML to nodes.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
+import itertools
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Pattern, Sequence, TypeVar
+from typing import Any, Iterator, Mapping, Pattern, Sequence
 
-from ..xids import APPLICATION, DRIVER, GPU, NVLINK, numbers
+from ..xids import numbers
 from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms")
+LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms", "jobs")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
-
-
-Named = TypeVar("Named")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,17 +64,16 @@ class Packs:
     lists: Mapping[str, Mapping[str, Any]]
     words: Mapping[str, str]
 
-    def of(self, *kinds: str) -> Iterator[Pack]:
-        return (pack for pack in self.packs if pack.kind in kinds)
+    def causes(self) -> list[Pack]:
+        return [pack for pack in self.packs if pack.kind == CAUSES]
 
-    def signs(self, *kinds: str) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
+    def signs(self) -> Iterator[tuple[Pack, str, Mapping[str, Any]]]:
         """Pack, name of the sign, and what the pack says of it."""
-        for pack in self.of(*(kinds or KINDS)):
-            yield from ((pack, name, sign) for name, sign in pack.signs.items())
+        return ((pack, name, sign) for pack in self.packs for name, sign in pack.signs.items())
 
     def names(self) -> Iterator[tuple[str, str, Pack]]:
         """Kind, name and pack of each cause, sign and rule."""
-        for pack in self.of(CAUSES):
+        for pack in self.causes():
             yield "cause", pack.name, pack
             yield from (("rule", name, pack) for name in pack.data.get("rules") or {})
         yield from (("sign", name, pack) for pack, name, _sign in self.signs())
@@ -86,16 +86,13 @@ class Packs:
                 yield f"{pack.path}: {kind} {name} is in {seen[kind, name]} as well, expected once. Rename one."
             seen[kind, name] = pack.path
 
-    def ordered(self, things: Iterable[Named], key: str, name: Callable[[Named], str]) -> list[Named]:
-        """As ``order.yml`` has them, the others behind."""
-        place = {each: number for number, each in enumerate(self.lists.get("order", {}).get(key, ()))}
-        return sorted(things, key=lambda thing: place.get(name(thing), len(place)))
-
-    def alternatives(self, match: Sequence[str]) -> list[str]:
-        return [alternative(text, self.words) for text in match]
+    def places(self, kind: str) -> Mapping[str, int]:
+        """Name -> its place in ``order.yml``; the others come behind."""
+        listed = self.lists.get("order", {}).get(kind, ())
+        return collections.defaultdict(lambda: len(listed), {each: number for number, each in enumerate(listed)})
 
     def pattern(self, match: Sequence[str]) -> Pattern[str]:
-        return re.compile("|".join(self.alternatives(match)), re.IGNORECASE)
+        return re.compile("|".join(alternative(text, self.words) for text in match), re.IGNORECASE)
 
 
 def alternative(text: str, words: Mapping[str, str]) -> str:
@@ -108,7 +105,7 @@ def alternative(text: str, words: Mapping[str, str]) -> str:
                 raise PackError(f"{text!r}: {match.group()} is not in {_WORDS}.yml")
             return words[match["name"]]
         cause = "" if match["cause"] == _RECORDED else match["cause"]
-        return numbers((cause,), (match["at_fault"],) if match["at_fault"] else (APPLICATION, GPU, NVLINK, DRIVER))
+        return numbers(cause, match["at_fault"] or "")
 
     if not isinstance(text, str):
         raise PackError(f"{text!r} is no text. Quote it.")
@@ -122,21 +119,22 @@ def load(*folders: Path) -> Packs:
     for folder in folders:
         if not folder.is_dir():
             raise PackError(f"{folder}: is no folder, expected one with rule packs. Name a folder that is there.")
+    given = folders or (FOLDER,)
     packs: list[Pack] = []
-    lists: dict[str, dict[str, Any]] = {}
-    words: dict[str, str] = {}
     for kind in KINDS:
-        for folder in folders or (FOLDER,):
-            paths = sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml"))
-            packs += [
-                Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)) for path in paths
-            ]
-    for folder in folders or (FOLDER,):
-        for name in LISTS:
-            path = folder / f"{name}.yml"
-            if path.is_file():
-                lists.setdefault(name, {}).update(read(path))
-        path = folder / f"{_WORDS}.yml"
+        found = [sorted((folder / kind).glob("*/*.yml" if kind == CAUSES else "*.yml")) for folder in given]
+        for path in itertools.chain(*found):
+            packs.append(Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)))
+    lists: dict[str, dict[str, Any]] = {}
+    for path in (folder / f"{name}.yml" for folder in given for name in (*LISTS, _WORDS)):
         if path.is_file():
-            words.update({name: "".join(text.splitlines()) for name, text in read(path).items()})
+            lists.setdefault(path.stem, {}).update(read(path))
+    words = {name: "".join(text.splitlines()) for name, text in lists.pop(_WORDS, {}).items()}
     return Packs(tuple(packs), lists, words)
+
+
+@functools.lru_cache(maxsize=None)
+def form(name: str, of: str = "forms") -> Pattern[str]:
+    """A pattern of the collection's list ``of``: what kind of line it is, whatever it says."""
+    packs = load()
+    return re.compile("|".join(alternative(text, packs.words) for text in packs.lists[of][name]))

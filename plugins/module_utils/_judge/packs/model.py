@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
-from typing import Callable, Mapping, Match, Pattern
+from typing import Callable, Mapping, Match, Pattern, Sequence
 
 from ..conditions import Condition, parse
 from ..words import any_of
@@ -44,16 +43,25 @@ SURELY, OFTEN = 0.9, 0.4
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """A read-only command that decides between several causes. ``shows``: cause -> how likely it is in the output."""
+    """A read-only command that decides between several causes, as `looks.yml` has it."""
 
     id: str
     place: str
-    where: str
     run: str
-    cost: int
-    pieces: tuple[str, ...]
-    shows: Mapping[str, float]
-    heard: tuple[str, ...] = ()
+    pieces: Sequence[str]
+    shows: Sequence[str]
+    may_show: Sequence[str] = ()
+    heard: Sequence[str] = ()
+    cost: int = 1
+
+    @property
+    def where(self) -> str:
+        return PLACES[self.place]
+
+    @functools.cached_property
+    def chances(self) -> Mapping[str, float]:
+        """Cause -> how likely it is in the output."""
+        return {**dict.fromkeys(self.shows, SURELY), **dict.fromkeys(self.may_show, OFTEN)}
 
     def printed(self, name: str) -> bool:
         """Whether a piece of this name is what it prints."""
@@ -101,9 +109,9 @@ class Rule:
 
     id: str
     when: str
-    certainty: str
     causes: tuple[str, ...]
     source: str
+    certainty: str = CANDIDATE
     explains: tuple[str, ...] = ()
     reported: str = CANDIDATE
     summary: str = ""
@@ -154,19 +162,3 @@ class Topic:
     pattern: Pattern[str]
     causes: tuple[str, ...]
     broad: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Compare:
-    """The values of a sign differ between hosts."""
-
-    id: str
-    sign: str
-    cause: str
-    source: str
-    certainty: str = LIKELY
-
-
-def sign(name: str, pattern: str, kind: str = FAULT) -> Sign:
-    """A sign that a reader finds: its pattern only says what that is."""
-    return Sign(name, re.compile(pattern, re.IGNORECASE), kind)

@@ -68,12 +68,12 @@ def mtus_differ(match: Match[str]) -> bool:
     if _BRIDGES.search(match.string):
         return False
     figures = [int(text) for text in (match["a"] or match["c"], match["b"] or match["d"]) if text]
-    return len(figures) < 2 or _path_mtu(figures[0]) != _path_mtu(figures[1])
+    return len(figures) < 2 or (path_mtu(figures[0]) or figures[0]) != (path_mtu(figures[1]) or figures[1])
 
 
-def _path_mtu(mtu: int) -> int:
-    """The path MTU that an Ethernet MTU leaves; of a path MTU, itself."""
-    return max((size for size in _PATH_MTUS if size == mtu or size + _HEADERS <= mtu), default=mtu)
+def path_mtu(mtu: int) -> int:
+    """The path MTU that an Ethernet MTU leaves; of a path MTU, itself; 0 if it leaves none."""
+    return max((size for size in _PATH_MTUS if size == mtu or size + _HEADERS <= mtu), default=0)
 
 
 def small_lock(match: Match[str]) -> bool:

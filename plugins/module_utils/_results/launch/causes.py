@@ -7,7 +7,7 @@ import functools
 from typing import Any, Iterable, Mapping
 
 from ..._judge.packs import loader
-from ..._judge.packs.model import CANDIDATE, Rule, Sign
+from ..._judge.packs.model import Rule, Sign
 from ..._judge.sentences import Sentences
 
 _ENDINGS = Sentences(__file__, "endings.yml")
@@ -40,7 +40,7 @@ def rules() -> Mapping[Rule, Sign]:
     PackError, and ImportError without PyYAML."""
     packs = loader.load()
     return {
-        Rule(cause, f"run_{cause}", CANDIDATE, tuple(filter(None, (entry.get("may_be"),))),
+        Rule(cause, f"run_{cause}", tuple(filter(None, (entry.get("may_be"),))),
              f"recorded: {entry['summary']}", summary=entry["summary"], remedy=entry["remedy"]):
         Sign(f"run_{cause}", packs.pattern(entry["match"]))
         for cause, entry in packs.lists["runs"].items()
