@@ -172,4 +172,4 @@ def test_horovod_iteration_that_warms_up_is_left_out_where_the_mean_leaves_it_ou
 
 def test_horovod_says_cpu_as_well() -> None:
     text = log("horovod_16_gpus.txt").replace("GPU", "CPU")
-    assert horovod.read(text).runs[0].device == "CPU"
+    assert horovod.read(text).parts[0].device == "CPU"

@@ -181,7 +181,7 @@ class _Judge:
         if self._groups:
             self._nranks, self._world = len(self._groups), self._groups
         self._index()
-        self._network = {process: names[-1] for process, names in log.networks.items()}
+        self._network = {process: [*names][-1] for process, names in log.networks.items()}
         self._host_of = {number: str(rank.process.host) for number, rank in self._world.items() if rank.process.host}
         if not self._world:
             self._hosts_from_channels()
@@ -593,7 +593,7 @@ class _Judge:
         """The NICs that channels take; all, where no channel tells. A merged NIC represents its parts."""
         used = self._nics_in_use()[0]
         taken = [hca for hca in self._log.hcas if hca.index in used.get(hca.host, ())]
-        return tuple(taken) if taken else self._log.hcas
+        return tuple(taken or self._log.hcas)
 
     def _was_connected(self, process: Process, edge: Edge) -> bool:
         """Since 2.22 NCCL plans rings and trees at its start, and connects what the first collective needs. Before it
@@ -698,7 +698,7 @@ class _Judge:
         if setting:
             return f"Cause: {setting[0]} set by environment to {setting[1]}"
         if any(other.host == process.host for other in self._log.no_ib_device):
-            wanted = self._log.environment.get("NCCL_IB_HCA", ())
+            wanted = [*self._log.environment.get("NCCL_IB_HCA", ())]
             chosen = f"; NCCL_IB_HCA is {wanted[0]}: does a device of this name exist?" if wanted else ""
             return (
                 f"Cause: NET/IB : No device found on {process.host}{chosen or ': is /dev/infiniband in the container?'}"
@@ -721,10 +721,14 @@ class _Judge:
             )
         for name in ("NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ"):
             if name in self._log.environment and (name != "NCCL_NET_GDR_READ" or direction == "send"):
-                return f"{name} set by environment to {self._log.environment[name][0]}"
+                return f"{name} set by environment to {self._first(name)}"
         if self._version is not None and self._version >= (2, 30):
             return "NCCL 2.30 and later do not print why; look at the distance of GPU and NIC in the dumped topology"
         return "NCCL prints why only with NCCL_DEBUG_SUBSYS=INIT,NET"
+
+    def _first(self, name: str) -> str:
+        """The value of a variable that NCCL was given."""
+        return next(iter(self._log.environment[name]))
 
     def _distance(self, line: GdrLine) -> str:
         name = distance_name(self._version, line.distance)
@@ -743,14 +747,13 @@ class _Judge:
     def _done(self, verdict: str, reason: str, pairs: tuple[Pair, ...]) -> PathVerdict:
         hcas = self._hcas()
         layers = tuple(sorted({hca.layer for hca in hcas}))
-        for note in self._log.notes:
-            self._notes.setdefault(note)
         if self._log.collnet:
             self._problem(
                 "collnet",
                 f"{self._log.collnet} COLLNET channel lines: in-network reduction, whose path is not judged here",
             )
-        without = tuple(sorted({process.host or process.name for process in self._log.without_relaxed_ordering}))
+        refusing = [process for process, used in self._log.relaxed.items() if not used]
+        without = tuple(sorted({process.host or process.name for process in refusing}))
         if without and verdict in (GDRDMA, VIA_HOST):
             self._notes.setdefault(
                 f"relaxed ordering is off on {listed(without)} (no [RO]); inside VMs it often decides about the speed"
@@ -759,8 +762,8 @@ class _Judge:
             self._problem(NOT_ONE_JOB, reason)
         rank_hosts, grouped = dict(sorted(self._host_of.items())), bool(self._groups)
         networks = tuple(sorted({channel.network for channel in self._log.channels if channel.kind == "net"}))
-        seen = (layers, networks, hcas, self._log.versions, tuple(self._notes), tuple(self._problems))
-        settings = {name: self._log.environment[name][0] for name in SETTINGS if self._log.environment.get(name)}
+        seen = (layers, networks, hcas, tuple(self._log.versions), tuple(self._notes), tuple(self._problems))
+        settings = {name: self._first(name) for name in SETTINGS if name in self._log.environment}
         within = {kind: len(found) for kind, found in sorted(self._within.items())}
         said = (self._log.relaxed_ordering, without, settings, within)
         return PathVerdict(verdict, reason, pairs, self._hosts(), self._nranks, rank_hosts, grouped, *seen, *said)

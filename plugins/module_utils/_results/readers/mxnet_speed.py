@@ -18,7 +18,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, Several, finite, names, number, picked, plain, plain_problems, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -65,20 +65,15 @@ class Windows:
         speeds = finite(self.speeds.entries)
         statistics = spread(speeds)
         median = statistics["median"]
-        return {
-            "rank": self.rank,
-            "node": self.node,
-            "windows": self.speeds.seen,
-            "samples_per_second": statistics,
-            "slow_windows": sum(speed < _SLOW * median for speed in speeds) if median else 0,
-        }
+        slow = sum(speed < _SLOW * median for speed in speeds) if median else 0
+        said = {"windows": self.speeds.seen, "samples_per_second": statistics, "slow_windows": slow}
+        return shown(self, "rank", "node", **said)
 
 
 @dataclasses.dataclass(frozen=True)
-class SpeedLog(Several):
+class SpeedLog:
     """``figure``: DLPerf's figure of this run (samples/s), None if its rule does not apply."""
 
-    PARTS = "sources"
     sources: tuple[Windows, ...]
     figure: float | None
     windows_of_first_epoch: int
@@ -87,20 +82,20 @@ class SpeedLog(Several):
     mlperf: Mapping[str, Any]
     problems: tuple[Problem, ...]
 
+    @property
+    def good(self) -> bool:
+        return bool(self.sources) and not self.problems
+
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            **picked(self, "figure", "windows_of_first_epoch", "lines_without_speed"),
-            "sources": [source.as_dict() for source in self.sources],
-            "epochs": [{"epoch": epoch, **plain(figures)} for epoch, figures in self.epochs.items()],
-            "mlperf": plain(self.mlperf),
-            "problems": plain_problems(self.problems),
-        }
+        epochs = [{"epoch": epoch, **figures} for epoch, figures in self.epochs.items()]
+        names_of = ("figure", "windows_of_first_epoch", "lines_without_speed", "sources", "mlperf", "problems")
+        return shown(self, *names_of, ok=self.good, epochs=epochs)
 
 
 class Reader(LogReader[SpeedLog]):
     """``windows``, ``dropped``: of DLPerf's rule."""
 
+    name = "mxnet_speed"
     wants = "speed line of MXNet (samples/sec)"
     needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=")
 
@@ -142,30 +137,22 @@ class Reader(LogReader[SpeedLog]):
 
     def result(self) -> SpeedLog:
         self.finish()
-        problems = self.problems.copy()
+        problems = self.problems
         sources = tuple(self._sources.values())
         for source in sources:
             if source.sick:
-                problems.add("not_finite", f"{source.sick} windows of {_name(source)} have no finite positive speed")
+                problems.add("not_finite", count=source.sick, source=_name(source))
         if len(sources) > 1:
-            problems.add(
-                "several_sources",
-                f"{names(_name(source) for source in sources)} each print a speed; the log does not say whether it is "
-                "their own or that of all, so they are neither added nor averaged",
-            )
+            problems.add("several_sources", sources=names(map(_name, sources)))
         if self._silent:
-            problems.add(
-                "lines_without_speed",
-                f"{self._silent} lines 'Epoch[0] Batch[' carry no speed: this version of the training script does not "
-                "print it",
-            )
+            problems.add("lines_without_speed", count=self._silent)
         if self._throughput.seen:
             self._mlperf["throughput"] = spread(self._throughput.entries)
         status = self._mlperf.get("status")
         if status not in (None, "success"):
-            problems.add("aborted", f"the MLPerf run ended with the status {status!r}")
+            problems.add("aborted", status=status)
         if not sources and not problems:
-            self.nothing(problems)
+            self.nothing()
         first = [source for source in sources if source.first_epoch_seen]
         figure = self._figure(first[0]) if len(first) == 1 else None
         windows = sum(source.windows_of_first_epoch for source in sources)
@@ -203,15 +190,12 @@ class Reader(LogReader[SpeedLog]):
         try:
             moment = datetime.datetime.strptime(date["date"], "%Y-%m-%d %H:%M:%S")
         except ValueError:
-            self.problems.add("clock_backwards", f"{_name(source)} prints a time that does not exist: {date['date']}")
+            self.problems.add("clock_backwards/no_time", source=_name(source), date=date["date"])
             return
         now = moment.replace(tzinfo=datetime.timezone.utc).timestamp() + int(date["milliseconds"]) / 1000
         if source.clock is not None and now < source.clock - _CLOCK_SLACK:
-            self.problems.add(
-                "clock_backwards",
-                f"the clock of {_name(source)} went back by {source.clock - now:.1f} s to {date['date']}: two runs in "
-                "one log, or the clock was set; speeds around it are wrong",
-            )
+            back = source.clock - now
+            self.problems.add("clock_backwards", source=_name(source), seconds=back, date=date["date"])
         source.clock = now
 
     def _mll(self, rank: int | None, match: re.Match[str]) -> None:
@@ -231,16 +215,14 @@ class Reader(LogReader[SpeedLog]):
             key, value, metadata = str(entry["key"]), entry["value"], entry.get("metadata")
             time = float(entry["time_ms"]) / 1000
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            self.problems.add("unreadable_mllog", f"an MLPerf line cannot be read ({error}): {text[:160]!r}")
+            self.problems.add("unreadable_mllog", error=error, line=text[:160])
             return
         self._entry(rank, key, value, metadata, time)
 
     def _entry(self, rank: int | None, key: str, value: Any, metadata: Any, time: float) -> None:
         before = self._mlperf_clock.get(rank)
         if before is not None and time < before - _CLOCK_SLACK:
-            self.problems.add(
-                "clock_backwards", f"the clock of the MLPerf lines went back by {before - time:.1f} s at {key!r:.60}"
-            )
+            self.problems.add("clock_backwards/mlperf", seconds=before - time, key=key)
         if rank in self._mlperf_clock or len(self._mlperf_clock) < _SOURCES:
             self._mlperf_clock[rank] = time
         if key == "tracked_stats" and isinstance(value, dict):
@@ -258,7 +240,7 @@ class Reader(LogReader[SpeedLog]):
         node = _NODE.search(text)
         key = (rank, None if node is None else int(node["node"]))
         if key not in self._sources and len(self._sources) >= _SOURCES:
-            self.problems.add("too_many_sources", f"more than {_SOURCES} sources in one log; the others are left out")
+            self.problems.add("too_many_sources", most=_SOURCES)
             return Windows(*key)
         return self._sources.setdefault(key, Windows(*key))
 

@@ -10,9 +10,11 @@ import dataclasses
 import json
 import math
 import re
+import statistics
 from pathlib import Path
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
+from ..._judge.sentences import Sentences
 from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
@@ -33,16 +35,30 @@ class Problem:
 
 
 class Problems:
-    """Findings in order. A million times the same finding stays a handful, with the number of the others."""
+    """What one reader says is wrong, in the words of problems.yml and in order.
 
-    def __init__(self) -> None:
+    A million times the same stays a handful, with the number of the others.
+    """
+
+    def __init__(self, reader: str) -> None:
+        self._reader = reader
         self._found: list[Problem] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, code: str, message: str) -> None:
-        self._counts[code] = self._counts.get(code, 0) + 1
-        if self._counts[code] <= _PER_CODE:
-            self._found.append(Problem(code, message))
+    def add(self, name: str, /, **words: Any) -> None:
+        """``name``: CODE, or CODE/WHICH where a code has several texts; ``words``: what its text has in braces."""
+        self.put(self.worded(name, **words))
+
+    def worded(self, name: str, /, **words: Any) -> Problem:
+        own = _TEXTS.table[self._reader]
+        text = own[name] if name in own else _TEXTS.table["reading"][name]
+        return Problem(name.partition("/")[0], text.format(**words))
+
+    def put(self, *problems: Problem) -> None:
+        for problem in problems:
+            self._counts[problem.code] = self._counts.get(problem.code, 0) + 1
+            if self._counts[problem.code] <= _PER_CODE:
+                self._found.append(problem)
 
     def all(self) -> tuple[Problem, ...]:
         more = tuple(
@@ -51,11 +67,6 @@ class Problems:
             if count > _PER_CODE
         )
         return (*self._found, *more)
-
-    def copy(self) -> Problems:
-        other = Problems()
-        other._found, other._counts = list(self._found), dict(self._counts)
-        return other
 
     def __len__(self) -> int:
         return len(self._found)
@@ -69,27 +80,55 @@ def picked(thing: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names}
 
 
-def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [dataclasses.asdict(problem) for problem in problems]
+def shown(thing: Any, /, *names: str, **more: Any) -> dict[str, Any]:
+    """``more``, and fields and properties by their names, all of it `plain`."""
+    return {key: plain(value) for key, value in {**more, **picked(thing, *names)}.items()}
 
 
-class Several:
-    """A result with several parts: good if there are some, and nothing is wrong with them or with the log."""
+Part = TypeVar("Part")
 
-    PARTS = ""  # name of the field that has them
+
+@dataclasses.dataclass(frozen=True)
+class Several(Generic[Part]):
+    """A result with several parts: good if there are some, and nothing is wrong with them or with the log.
+
+    ``name``: what `as_dict` calls the parts; ``more``: its further entries.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
     problems: tuple[Problem, ...]
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def all_problems(self) -> list[Problem]:
+        """Of the log, and of each part that has some of its own."""
+        own = (part.problems.all() for part in self.parts if hasattr(part, "problems"))
+        return [*self.problems, *(problem for problems in own for problem in problems)]
 
     @property
     def good(self) -> bool:
-        parts = getattr(self, self.PARTS)
-        return bool(parts) and not self.problems and not any(len(getattr(part, "problems", ())) for part in parts)
+        return bool(self.parts) and not self.all_problems
 
     def as_dict(self) -> dict[str, Any]:
-        parts = getattr(self, self.PARTS)
-        problems = plain_problems(self.problems)
-        for part in parts:
-            problems += plain_problems(part.problems.all())
-        return {"ok": self.good, self.PARTS: [part.as_dict() for part in parts], "problems": problems}
+        return shown(self, ok=self.good, **{self.name: self.parts}, **self.more, problems=self.all_problems)
+
+
+class Patterns:
+    """Regular expressions by their names, from a YAML file beside the code; ``source``: the Python file.
+
+    Lines of a block are joined without a space.
+    """
+
+    def __init__(self, source: str, name: str) -> None:
+        self._sentences = Sentences(source, name)
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, name: str) -> re.Pattern[str]:
+        """Raises PackError, and KeyError for a name that is not there."""
+        if name not in self._compiled:
+            self._compiled[name] = re.compile("".join(self._sentences.table[name].splitlines()))
+        return self._compiled[name]
 
 
 # ----------------------------------------------------------------------------------------------------------- sources
@@ -118,11 +157,7 @@ def pieces(source: Source) -> Iterator[bytes]:
 def file_pieces(path: str) -> Iterator[bytes]:
     """A file in pieces. Raises OSError."""
     with open(path, "rb") as stream:
-        while True:
-            piece = stream.read(PIECE)
-            if not piece:
-                return
-            yield piece
+        yield from iter(lambda: stream.read(PIECE), b"")
 
 
 def is_path(value: str) -> bool:
@@ -153,6 +188,7 @@ _FAILED = re.compile(
     r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
     r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
 )
+_TEXTS, _FAILURES = Sentences(__file__, "problems.yml"), Sentences(__file__, "failures.yml")
 # Marks at the start of a file, and words anywhere in it -> program. The first that are there name what wrote the log.
 _PROGRAMS = json.loads(Path(__file__).with_name("programs.json").read_text(encoding="utf-8"))
 
@@ -223,12 +259,13 @@ Result = TypeVar("Result")
 class LogReader(Generic[Result]):
     """Feed a log in pieces; subclasses take the lines and judge at the end."""
 
+    name = ""  # of the reader in problems.yml
     wants = ""  # what is looked for, for the message of a log without it
     needles: Sequence[bytes] | None = None
 
     def __init__(self) -> None:
         self.census = Census()
-        self.problems = Problems()
+        self.problems = Problems(self.name)
         self.demultiplexer = Demultiplexer(self.needles)
 
     @classmethod
@@ -281,24 +318,31 @@ class LogReader(Generic[Result]):
         if line.dropped:
             self.problems.add(
                 "overlong_line",
-                f"{who(line.rank)} wrote a line of more than {len(line.text)} bytes ({line.dropped} more); it is left "
-                f"out. It begins with {line.text[:80]!r}",
+                who=who(line.rank),
+                length=len(line.text),
+                dropped=line.dropped,
+                start=line.text[:80],
             )
         else:
             self.line(line._replace(text=_COLOUR.sub("", line.text)) if "\x1b" in line.text else line)
 
-    def nothing(self, problems: Problems | None = None) -> None:
+    def failure(self, text: str) -> tuple[str, str]:
+        """What the program prints in this line when it fails, and what to do; both empty if it does not fail."""
+        for pattern, remedy in _FAILURES.table[self.name].items():
+            match = re.search(pattern, text)
+            if match:
+                return match[0].strip(), remedy
+        return "", ""
+
+    def nothing(self) -> None:
         """Say that what was looked for is not there, and what is."""
-        (self.problems if problems is None else problems).add(
-            "no_result", f"no {self.wants} in this log: {self.census.describe()}"
-        )
+        self.problems.add("no_result", wants=self.wants, found=self.census.describe())
 
 
-Part = TypeVar("Part")
 _TASK = re.compile(r"\[?(?:rank ?)?(\d{1,6})\]?:?")
 
 
-class PartsReader(LogReader[Result], Generic[Result, Part]):
+class PartsReader(LogReader[Several[Part]], Generic[Part]):
     """A log with several parts (tables, tests, runs); each rank writes one at a time. ``MOST`` parts are kept, and the
     open ones of ``MOST_RANKS`` ranks."""
 
@@ -320,6 +364,14 @@ class PartsReader(LogReader[Result], Generic[Result, Part]):
             task = _TASK.match(label)
             rank = int(task[1]) if task else self._labels.setdefault(label, -1 - len(self._labels))
         return line._replace(rank=rank, text=text)
+
+    def several(self, name: str, parts: Iterable[Part], measured: bool) -> Several[Part]:
+        """The result; if nothing was measured, it says so."""
+        if self.left_out:
+            self.problems.add(f"too_many_{name}", most=self.MOST, left_out=self.left_out)
+        if not measured and not self.problems:
+            self.nothing()
+        return Several(name, tuple(parts), self.problems.all())
 
     def begin(self, rank: int | None, part: Part) -> Part:
         if len(self.parts) < self.MOST:
@@ -367,9 +419,13 @@ def positive(value: Any) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """As JSON can carry it: nan and infinities as text, mappings and sequences as dict and list."""
+    """As JSON can carry it: nan and infinities as text, results, mappings and sequences as dict and list."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
+    if isinstance(value, Problems):
+        value = value.all()
+    elif hasattr(value, "as_dict"):
+        value = value.as_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -385,18 +441,16 @@ def finite(values: Iterable[float | None]) -> list[float]:
 
 def spread(values: Sequence[float]) -> dict[str, float | int | None]:
     """Count, mean, median, extremes, and (max - min) / median of finite values; None where there is none."""
-    ordered = sorted(values)
-    if not ordered:
+    if not values:
         return {"count": 0, "mean": None, "median": None, "min": None, "max": None, "relative_spread": None}
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    low, median, high = min(values), statistics.median(values), max(values)
     return {
-        "count": len(ordered),
-        "mean": math.fsum(ordered) / len(ordered),
+        "count": len(values),
+        "mean": math.fsum(values) / len(values),
         "median": median,
-        "min": ordered[0],
-        "max": ordered[-1],
-        "relative_spread": (ordered[-1] - ordered[0]) / median if median > 0 else None,
+        "min": low,
+        "max": high,
+        "relative_spread": (high - low) / median if median > 0 else None,
     }
 
 
