@@ -64,6 +64,11 @@ class Channel:
     count: int = 0
     numbers: set[str] = dataclasses.field(default_factory=set)
 
+    @property
+    def own_end(self) -> int:
+        """The rank that prints the line."""
+        return self.target if self.direction == "receive" else self.source
+
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
