@@ -83,7 +83,7 @@ def speed_streams() -> dict[int, str]:
 # name -> (reader, streams, the figures of a result with their rank)
 def tf_cnn_facts(result: Any) -> set[Any]:
     return {(step.rank, step.step, step.images_per_second) for step in result.steps} | {
-        (total.rank, "total", total.images_per_second) for total in result.totals
+        ("total", total) for total in result.totals
     }
 
 

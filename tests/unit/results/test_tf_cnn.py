@@ -62,7 +62,7 @@ def codes(result: tf_cnn.RunResult) -> list[str]:
 def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> None:
     result = tf_cnn.read((FIXTURES / name).read_text())
     assert [rank.images_per_second for rank in result.ranks] == [2100.2, 1520.1, 1517.6, 1517.9]
-    assert [total.images_per_second for total in result.totals] == [8400.46, 8400.99, 8400.84, 8400.58]
+    assert [*result.totals] == [8400.46, 8400.99, 8400.84, 8400.58]
     assert len(result.steps) == 44
     assert {entry.step for entry in result.steps} == {1, *range(10, 101, 10)}
     assert result.sum_of_ranks == pytest.approx(6655.8)
@@ -304,7 +304,7 @@ def test_a_first_step_behind_a_total_begins_another_run() -> None:
     once = f"{step(1, 80)}\n{step(10, 80)}\ntotal images/sec: 80.00\n"
     result = tf_cnn.read(once + once.replace("80.00", "160.00"))
     assert (codes(result), result.sum_of_ranks, result.agree) == (["not_one_job"], None, None)
-    assert [total.images_per_second for total in result.totals] == [80.0, 160.0]
+    assert [*result.totals] == [80.0, 160.0]
     both = f"{step(1, 80)}\n{step(1, 81)}\n{step(10, 80)}\n{step(10, 81)}\n" + "total images/sec: 161.00\n" * 2
     assert codes(tf_cnn.read(both)) == []
 

@@ -18,7 +18,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
+from .reading import Kept, LogReader, Patterns, Problem, finite, names, number, shown, spread
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -27,24 +27,7 @@ _KEPT = 1 << 14
 _CLOCK_SLACK = 1.0  # seconds: loggers of one process may overtake each other a little
 _SLOW = 0.9
 
-_FLOAT = r"(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
-_WINDOW = re.compile(
-    r"Epoch\[(?P<epoch>\d{1,9})\](?P<dialect> Batch\[| Batch \[|\s+Batch\s*\[)(?:\d{1,12}-)?(?P<batch>\d{1,12})\]"
-    rf"(?:(?!Epoch\[).){{0,200}}?Speed: (?P<speed>{_FLOAT}) samples/sec"
-)
-_SILENT = re.compile(r"Epoch\[0\] Batch\[")
-_SUMMARY = re.compile(
-    rf"Epoch[\[ ](?P<epoch>\d{{1,9}})\](?:\s+Speed: (?P<speed>{_FLOAT}) samples/sec)?"
-    rf"(?:\s+Time cost[=:] ?(?P<seconds>{_FLOAT}))?",
-    re.IGNORECASE,
-)
-_NODE = re.compile(r"Node\[(?P<node>\d{1,9})\]")
-_DATE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<milliseconds>\d{3})")
-_MLLOG = ":::MLLOG {"
-_MLL = re.compile(
-    r":::(?:MLL|MLPv[\d.]{1,9} \S{1,60}) (?P<time>\d{1,12}\.\d{1,12}) (?:\(\S{1,300}\) )?(?P<key>\w{1,80})"
-    r"(?:: (?P<value>\S.*))?"
-)
+_LINES = Patterns(__file__, "mxnet_speed.yml")
 
 
 @dataclasses.dataclass
@@ -112,27 +95,27 @@ class Reader(LogReader[SpeedLog]):
 
     def line(self, line: Line) -> None:
         text = line.text
-        start = text.find(_MLLOG)
-        if start >= 0:
-            self._mllog(line.rank, text[start + len(_MLLOG) - 1 :])
-            text = text[:start]
-        older = _MLL.search(text)
+        entry = _LINES["mllog"].search(text)
+        if entry:
+            self._mllog(line.rank, text[entry.end() :])
+            text = text[: entry.start()]
+        older = _LINES["mll"].search(text)
         if older:
             self._mll(line.rank, older)
             text = text[: older.start()]
         found = False
-        for match in _WINDOW.finditer(text):
+        for match in _LINES["window"].finditer(text):
             found = True
             self._window(self._source(line.rank, text), match)
         if found:
             self._clock(self._source(line.rank, text), text)
             return
-        summary = _SUMMARY.search(text)
+        summary = _LINES["summary"].search(text)
         if summary and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
                 speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
                 self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
-        elif _SILENT.search(text):
+        elif _LINES["silent"].search(text):
             self._silent += 1
 
     def result(self) -> SpeedLog:
@@ -184,7 +167,7 @@ class Reader(LogReader[SpeedLog]):
                 source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
 
     def _clock(self, source: Windows, text: str) -> None:
-        date = _DATE.search(text)
+        date = _LINES["date"].search(text)
         if not date:
             return
         try:
@@ -237,7 +220,7 @@ class Reader(LogReader[SpeedLog]):
             self._mlperf.setdefault(key, value if isinstance(value, (int, float)) else str(value)[:200])
 
     def _source(self, rank: int | None, text: str) -> Windows:
-        node = _NODE.search(text)
+        node = _LINES["node"].search(text)
         key = (rank, None if node is None else int(node["node"]))
         if key not in self._sources and len(self._sources) >= _SOURCES:
             self.problems.add("too_many_sources", most=_SOURCES)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import re
-from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
@@ -25,8 +23,14 @@ _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
 _LINES = Patterns(__file__, "nccl_log.yml")
-# ibverbs' completion status and the vendor's syndrome -> what it means in this setting.
-_COMPLETIONS = json.loads(Path(__file__).with_name("completions.json").read_text(encoding="utf-8"))
+# ibverbs' completion status -> the problem.
+_COMPLETIONS = {
+    "4": "ib_local_protection",
+    "5": "ib_flushed",
+    "10": "ib_remote_access",
+    "12": "ib_transport_retry_exceeded",
+    "13": "ib_receiver_not_ready",
+}
 # Calls that fail for a known reason.
 _HINTS = {
     "ibv_reg_dmabuf_mr": "; set NCCL_DMABUF_ENABLE=0 or update the NIC's driver",
@@ -44,9 +48,7 @@ _FAILED = {"failure": "nccl_failure"}
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
 _QUICK_NUMBER = re.compile(rb"Channel \d{1,6}(?:/\d{1,6})?")
-_QUICK_CALL = re.compile(
-    rb"[A-Z][A-Za-z]{2,30}: opCount [0-9a-z =\[\]]*"
-)  # nothing in it can begin another line of NCCL
+_QUICK_CALL = re.compile(rb"[A-Z][A-Za-z]{2,30}: opCount [0-9a-z =\[\]]*")  # no other line of NCCL can begin in it
 _QUICK_LIMIT = 4096  # lines and heads that are kept in mind
 _QUICK_SHARE = 0.7  # of the lines have to be known, or the ordinary way is the quicker one
 _QUICK_PAUSE = 8  # parts until it is tried again
@@ -455,10 +457,9 @@ class Reader(LogReader[NcclLog]):
         completion, call = _LINES["completion"].search(text), _LINES["call"].search(text)
         if completion:
             status = completion["error"] or completion["status"]
-            code, meaning = _COMPLETIONS.get(status, ("completion_error", "see the status of ibv_wc_status"))
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
-            said = {"status": status, "vendor": completion["vendor"], "peer": peer, "meaning": meaning}
-            self._problem("ib_" + code, process=process, **said)
+            said = {"status": status, "vendor": completion["vendor"], "peer": peer}
+            self._problem(_COMPLETIONS.get(status, "ib_completion_error"), process=process, **said)
         elif call:
             said = {"error": (call["error"] or "no reason given").strip(), "hint": _HINTS.get(call["call"], "")}
             self._problem("verbs_call_failed", process=process, call=call["call"], **said)

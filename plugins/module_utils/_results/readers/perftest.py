@@ -18,7 +18,7 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import PartsReader, Problems, Several, integer, number, shown
+from .reading import PartsReader, Patterns, Problems, Several, integer, number, shown
 from .tags import Line
 
 _ROWS = 4096
@@ -26,32 +26,10 @@ MEBI = float(1 << 20)
 UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 
-_TITLE = re.compile(
-    r"(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\s+\w+|Atomic|Raw Ethernet \w+|Raw Ethernet|Write with Imm|RDMA_Write "
-    r"with Imm)\s+(?P<both>Bidirectional )?(?:Post List )?(?P<kind>BW|Latency|Lat\w*) ?(?:by BW )?Test"
-)
-# Pairs stand two in a line, with blanks or tabs between.
-_PAIR = re.compile(
-    r"(?P<key>Dual-port|Number of qps|Connection type|Device|Transport type|Using SRQ|PCIe relax order|ibv_wr\* API"
-    r"|TX depth|RX depth|CQ Moderation|Mtu|Link type|GID index|Max inline data|rdma_cm QPs|Data ex\. method"
-    r"|Outstand reads|Lock-free|Using DDP|CQE Poll Batch|Using Enhanced Reorder|TOS|SL)\s*: (?P<value>\S+)"
-)
-_GID = re.compile(r"GID:\s+(?P<gid>\d{1,3}(?::\d{1,3}){15})")
-_COLUMN = re.compile(r"#\w+|tps average|(?:[^\s\[\]#]+ )?[^\s\[\]#]+\[[^\[\]]+\]")
-_KNOWN = re.compile(
-    r"#bytes|#iterations|BW (?:peak|average)\[(?P<unit>[^\]]+)\]|MsgRate\[Mpps\]|CPU_Util\[%+\]"
-    r"|tps average|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
-)
-_OTHERS = re.compile(r"#sl|(?:BW|MsgRate) Port[12]\[[^\]]+\]")  # of one port or service level: the row is of all
-# What perftest itself remarks of a run.
-_NOTE = re.compile(r"(?:WARNING|Warning): .*|Requested (?:mtu|SQ size) .*|Changing to .*|Device not recognized .*")
+_LINES = Patterns(__file__, "perftest.yml")
 _LATENCIES = (
     *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
     *("99% percentile[usec]", "99.9% percentile[usec]"),
-)
-_ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+\S.*")
-_GPU = re.compile(
-    r"initializing CUDA|Picking device No\.|cuMemAlloc\(\) of a \d+ bytes GPU buffer|allocated GPU buffer"
 )
 _WARNINGS = "Conflicting CPU"
 
@@ -150,15 +128,15 @@ class Reader(PartsReader[Test]):
             self._row(line, text)
         elif text.startswith("#bytes"):
             self._header(line.rank, text)
-        elif text.endswith("Test") and _TITLE.search(text):
+        elif text.endswith("Test") and _LINES["title"].search(text):
             self._title(line.rank, text)
         elif ":" in text:
             self._settings(line.rank, text)
         if not text[0].isdigit():
             self._failure(text)
-            if _GPU.search(text):
+            if _LINES["gpu"].search(text):
                 self._test(line.rank).gpu_memory = True
-            elif _NOTE.match(text) and text[:200] not in (notes := self._test(line.rank).notes):
+            elif _LINES["note"].match(text) and text[:200] not in (notes := self._test(line.rank).notes):
                 self._test(line.rank).notes = (*notes[:31], text[:200])
 
     def result(self) -> Several[Test]:
@@ -181,12 +159,12 @@ class Reader(PartsReader[Test]):
         # The title again before any row: the other end of the same test. Behind rows: the next test.
         if test is None or test.rows or (test.title is not None and test.title != text):
             test = self.begin(rank, Test())
-        match = _TITLE.search(text)
+        match = _LINES["title"].search(text)
         if match is not None:
             test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
 
     def _settings(self, rank: int | None, text: str) -> None:
-        gid = _GID.search(text)
+        gid = _LINES["gid"].search(text)
         if gid:
             test = self._test(rank)
             octets = [int(octet) for octet in gid["gid"].split(":")]
@@ -194,7 +172,7 @@ class Reader(PartsReader[Test]):
             if name not in test.gids and len(test.gids) < 64:
                 test.gids.append(name)
             return
-        for pair in _PAIR.finditer(text):
+        for pair in _LINES["pair"].finditer(text):
             key = re.sub(r"[^a-z0-9]+", "_", pair["key"].lower()).strip("_")
             test, value = self._test(rank), pair["value"][:120]
             if test.settings.setdefault(key, value) != value and key in ("mtu", "link_type"):
@@ -202,9 +180,9 @@ class Reader(PartsReader[Test]):
 
     def _header(self, rank: int | None, text: str) -> None:
         test = self._test(rank)
-        columns = tuple(_COLUMN.findall(text))
-        rest = _COLUMN.sub("", text).strip()
-        known = {column: _KNOWN.fullmatch(column) for column in columns}
+        columns = tuple(_LINES["column"].findall(text))
+        rest = _LINES["column"].sub("", text).strip()
+        known = {column: _LINES["known_column"].fullmatch(column) for column in columns}
         units = {match["unit"] for match in known.values() if match and match["unit"]}
         others = [column for column, match in known.items() if not match]
         if rest or len(units) > 1 or not units <= set(UNITS) or (others and "MsgRate[Mpps]" not in columns):
@@ -214,7 +192,7 @@ class Reader(PartsReader[Test]):
         test.columns, test.closed, test.heads = columns, False, test.heads + 1
         test.unit = units.pop() if units else None
         for column in others:
-            if not _OTHERS.fullmatch(column):
+            if not _LINES["part_column"].fullmatch(column):
                 test.problems.add("unknown_columns/left_out", column=column[:60])
 
     def _close(self, rank: int | None) -> None:
@@ -225,7 +203,7 @@ class Reader(PartsReader[Test]):
 
     def _row(self, line: Line, text: str) -> None:
         test = self.current.get(line.rank)
-        if test is None or not test.columns or not _ROW.fullmatch(text):
+        if test is None or not test.columns or not _LINES["row"].fullmatch(text):
             return
         words = text.split()
         if len(words) != len(test.columns):

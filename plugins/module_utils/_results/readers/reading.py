@@ -7,13 +7,12 @@ the content of a log, and never calls a log good in which it found nothing.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 import statistics
-from pathlib import Path
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
+from ..._judge.packs.loader import alternative
 from ..._judge.sentences import Sentences
 from .tags import Demultiplexer, Line, bare
 
@@ -117,7 +116,7 @@ class Several(Generic[Part]):
 class Patterns:
     """Regular expressions by their names, from a YAML file beside the code; ``source``: the Python file.
 
-    Lines of a block are joined without a space.
+    Lines of a block are joined without a space; ``{name}`` is a part of ``words``.
     """
 
     def __init__(self, source: str, name: str) -> None:
@@ -127,7 +126,8 @@ class Patterns:
     def __getitem__(self, name: str) -> re.Pattern[str]:
         """Raises PackError, and KeyError for a name that is not there."""
         if name not in self._compiled:
-            self._compiled[name] = re.compile("".join(self._sentences.table[name].splitlines()))
+            table = self._sentences.table
+            self._compiled[name] = re.compile(alternative(table[name], table.get("words", {})))
         return self._compiled[name]
 
 
@@ -188,16 +188,16 @@ _FAILED = re.compile(
     r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
     r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
 )
-_TEXTS, _FAILURES = Sentences(__file__, "problems.yml"), Sentences(__file__, "failures.yml")
-# Marks at the start of a file, and words anywhere in it -> program. The first that are there name what wrote the log.
-_PROGRAMS = json.loads(Path(__file__).with_name("programs.json").read_text(encoding="utf-8"))
+_TEXTS = Sentences(__file__, "problems.yml")
+_FAILURES = Sentences(__file__, "failures.yml")
+_PROGRAMS = Sentences(__file__, "programs.yml")
 
 
 def identify(sample: bytes) -> str | None:
     """What wrote this, if it is known; only the program's name, for a message."""
     text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
-    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
-    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
+    marks = (program for words, program in _PROGRAMS.table["magic"].items() if start.startswith(words.lower()))
+    found = (program for words, program in _PROGRAMS.table["words"].items() if words in text)
     return next(marks, None) or next(found, None)
 
 
@@ -272,7 +272,8 @@ class LogReader(Generic[Result]):
     def read(cls, source: Source, *options: Any, **named: Any) -> Result:
         """Read a log from its pieces (text, bytes, or an iterable of them); options are those of the reader."""
         reader = cls(*options, **named)
-        reader.read_pieces(source)
+        for piece in pieces(source):
+            reader.feed(piece)
         return reader.result()
 
     def feed(self, piece: str | bytes) -> None:
@@ -298,11 +299,6 @@ class LogReader(Generic[Result]):
         """Whole lines, none of them begun before. Must find just what `slow` finds."""
         self.slow(lines)
 
-    def read_pieces(self, source: Source) -> None:
-        """All of it; `result` ends it."""
-        for piece in pieces(source):
-            self.feed(piece)
-
     def finish(self) -> None:
         for line in self.demultiplexer.rest():
             self._take(line)
@@ -316,13 +312,8 @@ class LogReader(Generic[Result]):
 
     def _take(self, line: Line) -> None:
         if line.dropped:
-            self.problems.add(
-                "overlong_line",
-                who=who(line.rank),
-                length=len(line.text),
-                dropped=line.dropped,
-                start=line.text[:80],
-            )
+            said = {"length": len(line.text), "dropped": line.dropped, "start": line.text[:80]}
+            self.problems.add("overlong_line", who=who(line.rank), **said)
         else:
             self.line(line._replace(text=_COLOUR.sub("", line.text)) if "\x1b" in line.text else line)
 

@@ -16,7 +16,7 @@ import re
 from typing import Any, Mapping, NamedTuple
 
 from . import machine
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, names, shown, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Patterns, Problem, names, shown, who
 from .tags import Line
 
 TOLERANCE = 0.01
@@ -25,23 +25,7 @@ _TOTAL_ROUNDING = 0.005
 
 _STEP_LIMIT = 20_000  # step lines that are kept for a curve
 
-_STEP = re.compile(
-    r"(?P<step>\d{1,12})\s+images/sec: (?P<speed>\d+(?:\.\d+)?|nan|inf)"
-    r"(?: \+/- (?:\d+\.\d|nan|inf) \(jitter = (?:\d+\.\d|nan|inf)\))?"
-    # Three decimals in the original; a glued next line may follow at once, so the count of digits matters.
-    r"(?:\s+(?P<loss>-?\d+\.\d{3}|-?\d+\.\d+(?=\s|$)|(?i:nan|-?inf)))?"
-    r"(?:\s+[01]\.\d{3}\s+[01]\.\d{3})?"  # top 1 and top 5
-)
-_TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?|nan|inf)")
-# Some releases print these as fractions, "1024.0".
-_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d{1,12})(?:\.0+)? global")
-_PER_DEVICE = re.compile(r"(?<![\d.])(?P<device>\d{1,12})(?:\.0+)? per device")
-# Of "Devices:  ['/gpu:0', '/gpu:1']": what one process drives. Under Horovod the list names the ranks, one device each.
-_OWN_DEVICE = re.compile(r"'(?!horovod/)[^']*\b(?:device|[cg]pu):[^']*'")
-_PARAMETERS = re.compile(
-    r"^(?P<name>TensorFlow|PyTorch|Model|Dataset|Mode|SingleSess|Num batches|Num epochs|Devices|Data format|Optimizer"
-    r"|Variables|AllReduce|Horovod on|Image size|Precision):\s+(?P<value>\S.*)"
-)
+_LINES = Patterns(__file__, "tf_cnn.yml")
 # What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
 # need not have are looked for until they are found once.
 _NEEDLES = (b"images/sec: ", machine.NEEDLE)
@@ -71,11 +55,6 @@ class StepLine(NamedTuple):
     loss: float | None
 
 
-class Total(NamedTuple):
-    rank: int | None
-    images_per_second: float
-
-
 @dataclasses.dataclass(frozen=True)
 class RankResult:
     """One rank's figure. ``source``: machine_line (exact) or step_line (one decimal)."""
@@ -90,14 +69,14 @@ class RankResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunResult:
-    """``total``: the lowest printed total (images/s), None if none; ``sum_of_ranks``: of the per-rank figures.
+    """``totals``: as printed (images/s); ``total``: the lowest of them, None if none; ``sum_of_ranks``: per rank.
 
     ``agree`` is None if one of the two is missing. ``relative_difference`` = (sum - total) / total.
     ``steps`` are at most 20,000, evenly over the log; ``step_lines`` counts all, ``last_step`` is the highest.
     """
 
     ranks: tuple[RankResult, ...]
-    totals: tuple[Total, ...]
+    totals: tuple[float, ...]
     total: float | None
     sum_of_ranks: float | None
     relative_difference: float | None
@@ -123,7 +102,7 @@ class RunResult:
             ranks=len(self.ranks),
             per_rank=self.ranks,
             agreement={"ok": self.agree, "relative_difference": self.relative_difference},
-            printed_totals=[total.images_per_second for total in self.totals],
+            printed_totals=self.totals,
         )
 
 
@@ -139,8 +118,7 @@ class _Found:
         self.back: dict[int, tuple[int, int]] = {}  # rank -> (from, to): a step that went backwards
         self.first: int | None = None  # step of the first line without a tag
         self.again = False  # it came once more, behind a total
-        self.totals: list[Total] = []
-        self.total_count = 0
+        self.totals: list[float] = []
         self.parameters: dict[str, str] = {}
         self.sick_loss = False
         self.sick_speed: set[int | None] = set()
@@ -150,26 +128,25 @@ class _Found:
         """Whether there was a step."""
         stepped = False
         if "images/sec" in text:
-            for match in _STEP.finditer(text):
+            for match in _LINES["step"].finditer(text):
                 if not ended and "." not in match["speed"]:
                     self.cut = match[0]  # tf_cnn_benchmarks prints one decimal: the rest of this number is missing
                     continue
                 loss = None if match["loss"] is None else float(match["loss"])
                 self._step(StepLine(rank, int(match["step"]), float(match["speed"]), loss))
                 stepped = True
-            for match in _TOTAL.finditer(text) if "total" in text else ():
+            for match in _LINES["total"].finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
                     continue
-                self.total_count += 1
                 if len(self.totals) < RECORD_LIMIT:
-                    self.totals.append(Total(rank, float(match["total"])))
+                    self.totals.append(float(match["total"]))
             return stepped
-        for key, pattern in (("batch_size_global", _GLOBAL), ("batch_size_per_device", _PER_DEVICE)):
-            found = pattern.search(text)
+        for key in ("batch_size_global", "batch_size_per_device"):
+            found = _LINES[key].search(text)
             if found:
                 self.parameters.setdefault(key, found[1])
-        parameter = _PARAMETERS.match(text.strip())
+        parameter = _LINES["parameter"].match(text.strip())
         if parameter:
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return stepped
@@ -187,7 +164,7 @@ class _Found:
         self.steps.add_all(len(lines), lambda index: _step_line(*lines[index][:2]))
         for rank, (step, text) in ends.items():
             self.last[int(rank)] = _step_line(text, rank)
-            self.highest = step if self.highest is None else max(self.highest, step)
+            self.highest = max(self.highest or 0, step)
         return True
 
     def _end_of(self, rank: bytes) -> tuple[int, bytes]:
@@ -196,7 +173,7 @@ class _Found:
 
     def _step(self, step: StepLine) -> None:
         self.steps.add(step)
-        self.highest = step.step if self.highest is None else max(self.highest, step.step)
+        self.highest = max(self.highest or 0, step.step)
         self.sick_loss |= step.loss is not None and not math.isfinite(step.loss)
         if not math.isfinite(step.images_per_second):
             self.sick_speed.add(step.rank)
@@ -325,14 +302,13 @@ class Reader(LogReader[RunResult]):
         self._sane(ranks, found, records)
 
         totals = tuple(found.totals)
-        sound = [total.images_per_second for total in totals if math.isfinite(total.images_per_second)]
+        sound = [total for total in totals if math.isfinite(total)]
         lowest = min(sound, default=None)
         if len(sound) < len(totals):
             problem("speed_not_finite/total")
         apart = not found.last and not records and len(found.at_end) == len(totals) > 1
         apart = apart and all(
-            abs(step.images_per_second - total.images_per_second)
-            <= TOLERANCE * total.images_per_second + _STEP_ROUNDING
+            abs(step.images_per_second - total) <= TOLERANCE * total + _STEP_ROUNDING
             for step, total in zip(found.at_end, totals)
         )
         if apart or found.again:
@@ -416,6 +392,6 @@ def _world(found: _Found, records: list[dict[str, Any]]) -> int | None:
     whole, part = (found.parameters.get(key) for key in ("batch_size_global", "batch_size_per_device"))
     if whole and part and int(part) and int(whole) % int(part) == 0:
         devices = int(whole) // int(part)
-        own = len(_OWN_DEVICE.findall(found.parameters.get("devices", "")))
+        own = len(_LINES["own_device"].findall(found.parameters.get("devices", "")))
         return devices // own if own and devices % own == 0 else devices
-    return found.total_count or None
+    return len(found.totals) or None
