@@ -11,8 +11,8 @@ from typing import Callable, Iterable, Iterator
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import reading, tags, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.census import Census
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import (
-    Census,
     Kept,
     Problem,
     Problems,

@@ -88,7 +88,7 @@ def tf_cnn_facts(result: Any) -> set[Any]:
 
 
 def torch_facts(result: Any) -> set[Any]:
-    return {json.dumps(dict(record), sort_keys=True) for run in result.runs for record in run.ranks}
+    return {json.dumps(dict(record), sort_keys=True) for run in result.parts for record in run.ranks}
 
 
 def nccl_facts(result: Any) -> set[Any]:

@@ -24,6 +24,7 @@ from .reading import LogReader, Problems, Several, Source, file_pieces, integer,
 from .tags import Line
 
 _FILES = 1 << 14
+_ONE_GPU = "1n1g"
 _KEY = Tuple[str, int, str]
 
 _NAME = re.compile(
@@ -70,17 +71,12 @@ class Group:
     def ordered(self) -> list[Case]:
         return sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
 
-    def one_gpu(self) -> Case | None:
-        case = self.cases.get("1n1g")
+    def measured(self, name: str) -> Case | None:
+        case = self.cases.get(name)
         return case if case is not None and case.runs else None
 
-    def one_node(self, case: Case) -> Case | None:
-        """The full node that ``case`` is made of."""
-        node = self.cases.get(f"1n{case.gpus_per_node}g")
-        return node if node is not None and node.runs else None
-
     def speedup(self, case: Case) -> float | None:
-        one = self.one_gpu()
+        one = self.measured(_ONE_GPU)
         return None if one is None else round(case.median / one.median, 2)
 
     def result(self) -> dict[str, Any]:
@@ -103,7 +99,7 @@ class Group:
         return shown(self, "model", "precision", **said)
 
     def _case(self, case: Case) -> dict[str, Any]:
-        one, node = self.one_gpu(), self.one_node(case)
+        one, node = self.measured(_ONE_GPU), self.measured(f"1n{case.gpus_per_node}g")
         figures = case.runs.values()
         return shown(
             case,
@@ -141,7 +137,7 @@ class _Table:
                 if len(case.runs) < wanted:
                     said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
                     self.problems.add("missing_runs", cases=label, **said)
-            if group.one_gpu() is None and group.ordered():
+            if group.measured(_ONE_GPU) is None and group.ordered():
                 self.problems.add("no_baseline", cases=label)
         groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
         result = groups[0].result() if len(groups) == 1 else None

@@ -75,11 +75,9 @@ class Reader(LogReader[Several[Measured]]):
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        voice = self._voices.get(line.rank)
-        if voice is None:
-            if not self._matters(text) or len(self._voices) >= RECORD_LIMIT:
-                return
-            voice = self._voices[line.rank] = _Voice()
+        if line.rank not in self._voices and len(self._voices) >= RECORD_LIMIT:
+            return
+        voice = self._voices.setdefault(line.rank, _Voice())
         said, reduced = _PRECISION.search(text), _REDUCED.search(text)
         if said:
             voice.precision, voice.layout = _FORMATS.get(said["precision"], said["precision"]), said["layout"]
@@ -94,11 +92,6 @@ class Reader(LogReader[Several[Measured]]):
             voice.header = text.split(",")
         elif voice.header is not None:
             self._row(line.rank, voice, voice.header, text)
-
-    @staticmethod
-    def _matters(text: str) -> bool:
-        csv_header = text.startswith("model,") and "_samples_per_sec" in text
-        return text == _DELIMITER or csv_header or bool(_PRECISION.search(text) or _REDUCED.search(text))
 
     def _json(self, line: Line, voice: _Voice, parts: list[str]) -> None:
         """json.dumps with an indent: only the outermost bracket is at the beginning of a line."""

@@ -18,11 +18,12 @@ import re
 from typing import Any, Mapping, Sequence
 
 from . import machine
-from .reading import RECORD_LIMIT, LogReader, Problem, Problems, finite, names, number, shown, spread, who
+from .reading import RECORD_LIMIT, LogReader, Problems, Several, finite, names, number, shown, spread, who
 from .tags import Line
 
 TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock counts for all
 _OWN = 0.001  # a record's own figures against each other: only rounding
+_AT_THE_TOP = ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second", "per_rank")
 _FILE_LIMIT = 1 << 25  # bytes of a --json file
 
 _TEXT = re.compile(
@@ -47,18 +48,14 @@ class Run:
     sum_of_ranks: float
     relative_difference: float | None
     agree: bool | None
-    problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return self.agree is True and not self.problems
+    problems: Problems
 
     def as_dict(self) -> dict[str, Any]:
         speeds = [float(record["images_per_second"]) for record in self.ranks]
         return shown(
             self,
             *("world", "total", "sum_of_ranks", "problems"),
-            ok=self.good,
+            ok=self.agree is True and not self.problems,
             ranks=len(self.ranks),
             hosts=sorted({str(record["host"]) for record in self.ranks if record.get("host")}),
             agreement={"ok": self.agree, "relative_difference": self.relative_difference},
@@ -68,34 +65,11 @@ class Run:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class TorchRanks:
-    """All runs of a log, in order. ``problems``: of the log as a whole; each run has its own."""
+class Reader(LogReader[Several[Run]]):
+    """``expected_ranks``: how many ranks were started; None: believe the log.
 
-    runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        """One complete run whose figures support each other."""
-        return len(self.runs) == 1 and self.runs[0].good and not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """Of the only run its figures at the top as well; with none or several they are None there."""
-        only = self.runs[0].as_dict() if len(self.runs) == 1 else {}
-        keys = ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second")
-        return shown(
-            self,
-            "runs",
-            ok=self.good,
-            **{key: only.get(key) for key in keys},
-            per_rank=only.get("per_rank", []),
-            problems=[*self.problems, *(problem for run in self.runs for problem in run.problems)],
-        )
-
-
-class Reader(LogReader[TorchRanks]):
-    """``expected_ranks``: how many ranks were started; None: believe the log."""
+    Of the only run the result has the figures at the top as well; with none or several they are None there.
+    """
 
     name = "torch_ranks"
     wants = "machine line (ROCEMESH {...})"
@@ -118,7 +92,7 @@ class Reader(LogReader[TorchRanks]):
             if (start and not start.startswith(b"{")) or len(self._file) > _FILE_LIMIT:
                 self._file = None
 
-    def result(self) -> TorchRanks:
+    def result(self) -> Several[Run]:
         self.finish()
         if not self._records and self._file:
             self._json_file(bytes(self._file))
@@ -132,7 +106,8 @@ class Reader(LogReader[TorchRanks]):
             self.problems.add("too_many_records", records=self._records, most=RECORD_LIMIT)
         if not runs and not self.problems:
             self.nothing()
-        return TorchRanks(tuple(runs), self.problems.all())
+        only: dict[str, Any] = runs[0].as_dict() if len(runs) == 1 else {"per_rank": []}
+        return Several("runs", tuple(runs), self.problems.all(), {key: only.get(key) for key in _AT_THE_TOP})
 
     def line(self, line: Line) -> None:
         if machine.MARK in line.text:
@@ -216,7 +191,7 @@ def _judge(records: Sequence[Mapping[str, Any]], expected: int | None) -> Run:
     for record in records:
         _own(record, problems)
     total, sum_of_ranks, relative, agree = _total(records, problems)
-    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems.all())
+    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems)
 
 
 def _own(record: Mapping[str, Any], problems: Problems) -> None:
