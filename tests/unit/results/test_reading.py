@@ -95,6 +95,9 @@ def test_the_words_of_each_problem_are_those_of_its_text() -> None:
         for reader in ("tf_cnn", "torch_ranks"):
             assert fields(TEXTS[reader][name]) == words, name
             used.add((reader, name))
+    for name, words in calls(ast.parse((ROOM / "nccl_table.py").read_text(encoding="utf-8"))):
+        assert fields(TEXTS["nccl_tests"][name]) == words, name
+        used.add(("nccl_tests", name))
     for name in SHAPES:
         assert fields(TEXTS["nccl_log"][name]) == {"process", "line"}, name
         used.add(("nccl_log", name))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, Mapping
 
-from ..._judge.sentences import Sentences
 from ..readers.nccl_facts import GdrLine, NcclLog, Process
+from ..readers.tables import Table
 
 TCP = re.compile("socket|tcp", re.IGNORECASE)
 _OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
@@ -21,11 +21,11 @@ _DISTANCES = (
     ((2, 8), {4: "PXB", 5: "PHB", 6: "SYS"}),
     ((2, 6), {3: "PXB", 4: "PHB", 5: "SYS"}),
 )
-_REASONS = Sentences(__file__, "reasons.yml")
+_REASONS = Table("reasons.yml", __file__)
 
 
 def reason(name: str, /, **words: Any) -> str:
-    return str(_REASONS.table[name].format(**words))
+    return str(_REASONS[name].format(**words))
 
 
 def oldest(versions: Iterable[str]) -> tuple[int, int] | None:

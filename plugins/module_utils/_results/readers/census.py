@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ..._judge.sentences import Sentences
+from .tables import Table
 
 _SAMPLE = 1 << 16
-_PROGRAMS = Sentences(__file__, "programs.yml")
+_PROGRAMS = Table("programs.yml")
 _FAILED = re.compile(
     r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
     r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
@@ -17,8 +17,8 @@ _FAILED = re.compile(
 def identify(sample: bytes) -> str | None:
     """What wrote this, if it is known; only the program's name, for a message."""
     text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
-    marks = (program for words, program in _PROGRAMS.table["magic"].items() if start.startswith(words.lower()))
-    found = (program for words, program in _PROGRAMS.table["words"].items() if words in text)
+    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
+    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
     return next(marks, None) or next(found, None)
 
 

@@ -18,7 +18,8 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Patterns, Problem, finite, names, number, shown, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
+from .tables import Patterns
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -27,7 +28,7 @@ _KEPT = 1 << 14
 _CLOCK_SLACK = 1.0  # seconds: loggers of one process may overtake each other a little
 _SLOW = 0.9
 
-_LINES = Patterns(__file__, "mxnet_speed.yml")
+_LINES = Patterns("mxnet_speed.yml")
 
 
 @dataclasses.dataclass

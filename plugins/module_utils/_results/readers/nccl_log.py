@@ -14,7 +14,8 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
-from .reading import LogReader, Patterns, Problem
+from .reading import LogReader, Problem
+from .tables import Patterns
 from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
@@ -22,7 +23,7 @@ _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
 _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
-_LINES = Patterns(__file__, "nccl_log.yml")
+_LINES = Patterns("nccl_log.yml")
 # ibverbs' completion status -> the problem.
 _COMPLETIONS = {
     "4": "ib_local_protection",

@@ -18,7 +18,8 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import PartsReader, Patterns, Problems, Several, integer, number, shown
+from .reading import PartsReader, Problems, Several, integer, number, shown
+from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096
@@ -26,7 +27,7 @@ MEBI = float(1 << 20)
 UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 
-_LINES = Patterns(__file__, "perftest.yml")
+_LINES = Patterns("perftest.yml")
 _LATENCIES = (
     *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
     *("99% percentile[usec]", "99.9% percentile[usec]"),

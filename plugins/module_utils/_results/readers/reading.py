@@ -12,9 +12,8 @@ import re
 import statistics
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
-from ..._judge.packs.loader import alternative
-from ..._judge.sentences import Sentences
 from .census import Census
+from .tables import Table
 from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
@@ -23,8 +22,8 @@ _COLLECT = 1 << 17
 _PER_CODE = 5
 
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_TEXTS = Sentences(__file__, "problems.yml")
-_FAILURES = Sentences(__file__, "failures.yml")
+_TEXTS = Table("problems.yml")
+_FAILURES = Table("failures.yml")
 
 Source = Union[str, bytes, Iterable[Union[str, bytes]]]
 
@@ -53,8 +52,8 @@ class Problems:
         self.put(self.worded(name, **words))
 
     def worded(self, name: str, /, **words: Any) -> Problem:
-        own = _TEXTS.table[self._reader]
-        text = own[name] if name in own else _TEXTS.table["reading"][name]
+        own = _TEXTS[self._reader]
+        text = own[name] if name in own else _TEXTS["reading"][name]
         return Problem(name.partition("/")[0], text.format(**words))
 
     def put(self, *problems: Problem) -> None:
@@ -115,24 +114,6 @@ class Several(Generic[Part]):
 
     def as_dict(self) -> dict[str, Any]:
         return shown(self, ok=self.good, **{self.name: self.parts}, **self.more, problems=self.all_problems)
-
-
-class Patterns:
-    """Regular expressions by their names, from a YAML file beside the code; ``source``: the Python file.
-
-    Lines of a block are joined without a space; ``{name}`` is a part of ``words``.
-    """
-
-    def __init__(self, source: str, name: str) -> None:
-        self._sentences = Sentences(source, name)
-        self._compiled: dict[str, re.Pattern[str]] = {}
-
-    def __getitem__(self, name: str) -> re.Pattern[str]:
-        """Raises PackError, and KeyError for a name that is not there."""
-        if name not in self._compiled:
-            table = self._sentences.table
-            self._compiled[name] = re.compile(alternative(table[name], table.get("words", {})))
-        return self._compiled[name]
 
 
 # ----------------------------------------------------------------------------------------------------------- sources
@@ -253,7 +234,7 @@ class LogReader(Generic[Result]):
 
     def failure(self, text: str) -> tuple[str, str]:
         """What the program prints in this line when it fails, and what to do; both empty if it does not fail."""
-        for pattern, remedy in _FAILURES.table[self.name].items():
+        for pattern, remedy in _FAILURES[self.name].items():
             match = re.search(pattern, text)
             if match:
                 return match[0].strip(), remedy

@@ -16,7 +16,8 @@ import re
 from typing import Any, Mapping, NamedTuple
 
 from . import machine
-from .reading import RECORD_LIMIT, Kept, LogReader, Patterns, Problem, names, shown, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, names, shown, who
+from .tables import Patterns
 from .tags import Line
 
 TOLERANCE = 0.01
@@ -25,7 +26,7 @@ _TOTAL_ROUNDING = 0.005
 
 _STEP_LIMIT = 20_000  # step lines that are kept for a curve
 
-_LINES = Patterns(__file__, "tf_cnn.yml")
+_LINES = Patterns("tf_cnn.yml")
 # What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
 # need not have are looked for until they are found once.
 _NEEDLES = (b"images/sec: ", machine.NEEDLE)
