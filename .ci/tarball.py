@@ -45,7 +45,6 @@ SHIPPED = (
     "plugins/module_utils/_collect/words.txt",
     "plugins/module_utils/_fabric/*.j2",
     "plugins/module_utils/_results/figures/*.json",
-    "plugins/module_utils/_results/readers/*.json",
     "plugins/module_utils/_results/report/*.json",
     "plugins/module_utils/_results/report/templates/*",
     "roles/*.j2",

@@ -169,7 +169,7 @@ class _Tables:
     @staticmethod
     def _read(head: str) -> tuple[int, int, float] | None:
         """How many columns, which of them is the average, and its unit in GB/s."""
-        tests = perftest.read(head).tests
+        tests = perftest.read(head).parts
         if len(tests) != 1 or tests[0].rows or not tests[0].columns or not tests[0].unit:
             return None
         average = f"BW average[{tests[0].unit}]"
@@ -184,7 +184,7 @@ def _value(text: str, status: int) -> tuple[float, str]:
     """More is better: Gb/s, or one over microseconds."""
     read = perftest.read(text)
     if not status:
-        for test in read.tables:
+        for test in read.parts:
             if test.bandwidth:
                 return test.bandwidth[max(test.bandwidth)].gigabits_per_second, ""
             for row in test.latency.values():

@@ -88,11 +88,12 @@ def _answers(options: dict[str, Any], of_rank: list[str]) -> dict[str, Any]:
     patterns = {name: re.compile(str(pattern)) for name, pattern in options["find"].items()}
     found: dict[str, dict[str, list[str]]] = {}
     given = []
-    for rank, lines in sorted(answers.read(source_of(options["output"])).by_rank.items()):
+    for answer in answers.read(source_of(options["output"])).parts:
+        rank, lines = answer.rank, answer.lines
         if rank >= len(of_rank):
             raise ValueError(f"rank {rank} answered, and the job has {len(of_rank)} rank(s)")
         host = of_rank[rank]
-        given.append({"rank": rank, "host": host, "lines": list(lines)})
+        given.append({"rank": rank, "host": host, "lines": lines})
         kept = found.setdefault(host, {name: [] for name in patterns})
         for name, pattern in patterns.items():
             hits = [(match, line) for line in lines for match in [pattern.search(line)] if match]

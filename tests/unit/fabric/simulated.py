@@ -135,7 +135,7 @@ def as_printed(value: float) -> float:
         rate = value * 1e9 / 8 / 1048576 / 1e6
         text = TABLE + f" 1048576    20000            0.00               {value:.2f}              {rate:.6f}\n"
     result = perftest.read(text)
-    rows = [row for test in result.tests for row in test.bandwidth.values()]
+    rows = [row for test in result.parts for row in test.bandwidth.values()]
     return rows[0].gigabits_per_second if rows else 0.0
 
 

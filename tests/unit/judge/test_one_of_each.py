@@ -28,7 +28,6 @@ MAY = {
     "_proof/evidence.py Evidence": "all that witnesses are asked about",
     "_results/launch/causes.py Diagnosis": "the one cause of a failed run, with hosts and rank as modules return it",
     "_results/path/path_verdict.py PathVerdict": "the verdict on the data path, which is evidence of that on the run",
-    "_results/readers/answers.py Answers": "one line of each rank, read from its log",
     "_results/readers/reading.py Problem": "of a log, where readers import nothing of what judges",
     "_results/readers/reading.py Problems": "a bounded list of these",
     "_switch/observed.py PortSeen": "a port as it was read",

@@ -1,4 +1,6 @@
-"""Every problem code of every reader, found in the source, and what it does to a sound run: docs/problems.md.
+"""Every problem code of every reader, and what it does to a sound run: docs/problems.md.
+
+Codes of the readers are in their problems.yml, those of the data path are found in the source.
 
 Run as a program (``python -m tests.unit.proof.problem_codes``), it writes that page again.
 """
@@ -10,6 +12,7 @@ import copy
 import pathlib
 from typing import Any, Iterator
 
+import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import NOT_PROVEN, PATH_PROVEN, PROVEN
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import (
     DISAGREES,
@@ -29,9 +32,6 @@ _CALLS = ("add", "problem", "_problem", "Problem")
 # benchmarks and logs of others are shown, each with its problems.
 TRAINING = ("tf_cnn", "reading", "tags")
 NCCL = ("nccl_log", "path_verdict")
-# A witness speaks of these in its own words; a problem of the reader that nothing was found has no place of its own.
-COMPUTED = {"ib_": tuple(f"ib_{name}" for name, _text in nccl_log._COMPLETIONS.values())}
-COMPUTED["ib_"] += ("ib_completion_error",)
 CONSTANTS = {"NOT_ONE_JOB": "not_one_job"}
 
 
@@ -41,25 +41,23 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield node.value
     elif isinstance(node, ast.Name) and node.id in CONSTANTS:
         yield CONSTANTS[node.id]
-    elif isinstance(node, ast.IfExp):
-        yield from _texts(node.body)
-        yield from _texts(node.orelse)
-    elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
-        yield from COMPUTED.get(str(node.left.value), ())
 
 
 def codes() -> dict[str, list[str]]:
     """Reader -> its codes."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(SOURCES.rglob("*.py"), key=lambda path: path.stem):
+    texts = yaml.safe_load((SOURCES / "readers" / "problems.yml").read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = {reader: [*{name.split("/")[0] for name in names}] for reader, names in texts.items()}
+    paths = (path for path in SOURCES.rglob("*.py") if path.parent.name != "readers")
+    for path in sorted(paths, key=lambda path: path.stem):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in _CALLS:
                 for code in _texts(node.args[0]):
-                    if code.replace("_", "").isalnum() and code not in found.setdefault(path.stem, []):
-                        found[path.stem].append(code)
+                    reader = "path_verdict" if path.parent.name == "path" else path.stem
+                    if code.replace("_", "").isalnum() and code not in found.setdefault(reader, []):
+                        found[reader].append(code)
     return {reader: sorted(names) for reader, names in found.items() if names}
 
 

@@ -11,7 +11,12 @@ from typing import Callable, Iterable, Iterator
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import reading, tags, tf_cnn
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Census, Kept, Problems
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.census import Census
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import (
+    Kept,
+    Problem,
+    Problems,
+)
 
 from .logs import LOGS, OWN, READERS, codes
 
@@ -235,16 +240,16 @@ def test_census_counts_over_pieces() -> None:
 
 
 def test_problems_are_counted_by_their_code() -> None:
-    problems = Problems()
+    problems = Problems("tf_cnn")
     for number in range(7):
-        problems.add("a", str(number))
-    problems.add("b", "x")
+        problems.put(Problem("a", str(number)))
+    problems.put(Problem("b", "x"))
     assert [(entry.code, entry.message) for entry in problems.all()][-2:] == [
         ("b", "x"),
         ("a", "2 more of the kind 'a'"),
     ]
     assert "a" in problems
-    assert len(problems.copy()) == len(problems) == 6
+    assert len(problems) == 6
 
 
 @pytest.mark.parametrize(

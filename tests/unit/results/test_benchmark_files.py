@@ -159,7 +159,7 @@ def test_benchmarks_without_hardware_are_used_for_nothing_in_a_report_of_hardwar
 
 
 def steps(*lines: tuple[int, int, float]) -> list[tf_cnn.StepLine]:
-    return [tf_cnn.StepLine(rank, step, speed, None, None, None) for rank, step, speed in lines]
+    return [tf_cnn.StepLine(rank, step, speed, None) for rank, step, speed in lines]
 
 
 def test_a_dip_that_the_running_mean_hides_is_seen_between_the_lines() -> None:
@@ -183,7 +183,7 @@ def test_without_a_batch_size_the_axis_counts_steps() -> None:
 
 
 def test_lines_without_rank_or_with_a_step_going_back_are_left_out() -> None:
-    lines = [*steps((0, 10, 1000.0), (0, 5, 900.0), (0, 20, 1000.0)), tf_cnn.StepLine(None, 1, 5.0, None, None, None)]
+    lines = [*steps((0, 10, 1000.0), (0, 5, 900.0), (0, 20, 1000.0)), tf_cnn.StepLine(None, 1, 5.0, None)]
     assert [rank["x"] for rank in from_steps(lines, None).ranks] == [[10, 20]]
 
 

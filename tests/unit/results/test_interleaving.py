@@ -83,30 +83,30 @@ def speed_streams() -> dict[int, str]:
 # name -> (reader, streams, the figures of a result with their rank)
 def tf_cnn_facts(result: Any) -> set[Any]:
     return {(step.rank, step.step, step.images_per_second) for step in result.steps} | {
-        (total.rank, "total", total.images_per_second) for total in result.totals
+        ("total", total) for total in result.totals
     }
 
 
 def torch_facts(result: Any) -> set[Any]:
-    return {json.dumps(dict(record), sort_keys=True) for run in result.runs for record in run.ranks}
+    return {json.dumps(dict(record), sort_keys=True) for run in result.parts for record in run.ranks}
 
 
 def nccl_facts(result: Any) -> set[Any]:
     return {
         (table.source, row.size, row.out_of_place and row.out_of_place.busbw, row.in_place and row.in_place.busbw)
-        for table in result.tables
+        for table in result.parts
         for row in table.rows
     }
 
 
 def perftest_facts(result: Any) -> set[Any]:
-    return {(row.bytes, row.gigabytes_per_second) for test in result.tests for row in test.bandwidth.values()}
+    return {(row.bytes, row.gigabytes_per_second) for test in result.parts for row in test.bandwidth.values()}
 
 
 def bandwidth_facts(result: Any) -> set[Any]:
     return {
         (run.source, run.command, entry.iteration, entry.seconds, entry.gigabytes_per_second)
-        for run in result.runs
+        for run in result.parts
         for entry in run.iterations
     }
 
@@ -116,7 +116,8 @@ def speed_facts(result: Any) -> set[Any]:
 
 
 def horovod_facts(result: Any) -> set[Any]:
-    return {entry for run in result.runs for entry in run.iterations} | {run.total for run in result.runs if run.total}
+    totals = {run.total for run in result.parts if run.total}
+    return {entry for run in result.parts for entry in run.iterations} | totals
 
 
 CASES: dict[str, tuple[Callable[[Iterable[bytes]], Any], dict[int, str], Callable[[Any], set[Any]]]] = {

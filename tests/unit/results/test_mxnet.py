@@ -30,7 +30,7 @@ SPEED = "Epoch[0] Batch[1] Speed: 1.0 samples/sec\n"
 def test_published_measure_py_runs_and_their_formula() -> None:
     result = mxnet_bandwidth.read(log("measure_py.txt"))
     assert result.good
-    assert [(run.gpus, run.options["kv_store"], run.distributed, len(run.iterations)) for run in result.runs] == [
+    assert [(run.gpus, run.options["kv_store"], run.distributed, len(run.iterations)) for run in result.parts] == [
         (2, "device", False, 5),
         (8, "device", False, 5),
         (8, "local", False, 5),
@@ -38,7 +38,7 @@ def test_published_measure_py_runs_and_their_formula() -> None:
         (8, "dist_device_sync", True, 5),
         (8, "dist_device_sync", True, 5),
     ]
-    first = result.runs[0]
+    first = result.parts[0]
     assert (first.arrays, first.size_mb) == (205, 257.991328)
     assert [round(mxnet_bandwidth.bandwidth(257.991328, 2, entry.seconds), 4) for entry in first.iterations] == [
         11.1002,
@@ -48,15 +48,15 @@ def test_published_measure_py_runs_and_their_formula() -> None:
         11.1738,
     ]
     assert round(mxnet_bandwidth.bandwidth(257.991328, 8, 0.102321), 4) == 4.4124
-    assert (result.runs[3].options["network"], result.runs[3].size_mb) == ("inception-v3", 95.200544)
-    assert result.runs[1].command == (
+    assert (result.parts[3].options["network"], result.parts[3].size_mb) == ("inception-v3", 95.200544)
+    assert result.parts[1].command == (
         "python measure.py --kv-store device --gpus 0,1,2,3,4,5,6,7 --network resnet --num-layers 200"
     )
 
 
 def test_new_form_without_rounding_is_read() -> None:
     text = MEASURE + "INFO:root:iter 1, 0.0232419967651 sec, 11.100223 GB/sec per gpu, error 1.2e-07\n"
-    (run,) = mxnet_bandwidth.read(text).runs
+    (run,) = mxnet_bandwidth.read(text).parts
     assert run.iterations == [mxnet_bandwidth.Iteration(1, 0.0232419967651, 11.100223, 1.2e-07)]
     assert len(run.problems) == 0
 
@@ -294,12 +294,12 @@ def test_more_than_nine_nodes_and_several_groups() -> None:
     files = {**tree({"1n1g": [10.0], "16n8g": [1000.0]}), **tree({"1n1g": [20.0]}, "fp16", 256)}
     result = mxnet_scaling.read_tree(opened(files))
     assert result.good
-    assert [(group.model, group.batch_size, group.precision) for group in result.groups] == [
+    assert [(group.model, group.batch_size, group.precision) for group in result.parts] == [
         ("rn50", 128, "fp32"),
         ("rn50", 256, "fp16"),
     ]
-    case = result.groups[0].cases["16n8g"]
-    assert (case.nodes, case.gpus_per_node, case.gpus, result.groups[0].speedup(case)) == (16, 8, 128, 100.0)
+    case = result.parts[0].cases["16n8g"]
+    assert (case.nodes, case.gpus_per_node, case.gpus, result.parts[0].speedup(case)) == (16, 8, 128, 100.0)
     assert result.as_dict()["result"] is None
 
 
@@ -319,7 +319,7 @@ def test_a_broken_run_is_named_and_left_out(broken: str, words: str) -> None:
     result = mxnet_scaling.read_tree(opened(files), repeats=3)
     assert sorted(codes(result)) == ["missing_runs", "unusable_run"]
     assert any(words in problem.message and "fp32_3.log" in problem.message for problem in result.problems)
-    assert result.groups[0].cases["1n1g"].runs == {1: 10.0, 2: 10.0}
+    assert result.parts[0].cases["1n1g"].runs == {1: 10.0, 2: 10.0}
 
 
 def test_tree_without_baseline_or_logs_says_so() -> None:
@@ -327,7 +327,7 @@ def test_tree_without_baseline_or_logs_says_so() -> None:
     assert codes(result) == ["no_baseline"]
     assert result.as_dict()["result"]["rn50"]["1n2g"]["speedup"] is None
     nothing = mxnet_scaling.read_tree([("a/readme.md", lambda: "")])
-    assert (codes(nothing), nothing.ignored, nothing.good) == (["no_result"], ("a/readme.md",), False)
+    assert (codes(nothing), nothing.more["ignored"], nothing.good) == (["no_result"], ("a/readme.md",), False)
 
 
 def test_tree_on_disk(tmp_path: pathlib.Path) -> None:
@@ -338,8 +338,8 @@ def test_tree_on_disk(tmp_path: pathlib.Path) -> None:
     (tmp_path / "bz128/1n1g/rn50_b128_fp32_2.log").symlink_to(tmp_path / "gone")
     result = mxnet_scaling.read_tree(mxnet_scaling.tree_files(str(tmp_path)))
     assert codes(result) == ["unreadable_log"]
-    assert result.ignored == ("notes.txt",)
-    assert result.groups[0].speedup(result.groups[0].cases["2n1g"]) == 1.9
+    assert result.more["ignored"] == ("notes.txt",)
+    assert result.parts[0].speedup(result.parts[0].cases["2n1g"]) == 1.9
     with pytest.raises(FileNotFoundError):
         list(mxnet_scaling.tree_files(str(tmp_path / "none")))
 
@@ -354,7 +354,7 @@ def test_tables_of_the_performance_guide(wrap: bool) -> None:
         text = "".join(f"| {line} |\n" if line else "| |\n" for line in text.splitlines())
     result = perf_tables.read(text)
     assert result.good
-    assert [(table.kind, table.device, len(table.rows), len(table.columns)) for table in result.tables] == [
+    assert [(table.kind, table.device, len(table.rows), len(table.columns)) for table in result.parts] == [
         ("scoring", None, 6, 7),
         ("scoring", "K80 (single GPU)", 6, 7),
         ("scoring", "M40", 6, 7),
@@ -363,7 +363,7 @@ def test_tables_of_the_performance_guide(wrap: bool) -> None:
         ("training", "M40", 6, 4),
         ("training", "P100", 6, 4),
     ]
-    assert result.tables[6].as_dict()["rows"][-1] == {
+    assert result.parts[6].as_dict()["rows"][-1] == {
         "Batch": 32,
         "Alexnet(*8)": 1869.69,
         "Inception-v3": 129.98,
@@ -374,7 +374,7 @@ def test_tables_of_the_performance_guide(wrap: bool) -> None:
 def test_tables_of_dlperf_in_both_precisions() -> None:
     result = perf_tables.read(log("dlperf_tables.txt"))
     assert result.good
-    assert [[row["samples/s"] for row in table.as_dict()["rows"]] for table in result.tables] == [
+    assert [[row["samples/s"] for row in table.as_dict()["rows"]] for table in result.parts] == [
         [384.19, 749.04, 1494.58, 2556.03, 4855.34, 9579.74],
         [833.65, 1373.55, 2331.91, 2908.88, 5451.27, 10565.55],
     ]

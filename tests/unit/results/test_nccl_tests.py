@@ -43,8 +43,8 @@ SOUND = HEAD + devices() + COLUMNS + row(1048576) + row(2097152) + footer()
 
 def test_eight_gpus_of_one_host_unchecked_with_a_line_of_nccl_inside() -> None:
     result = nccl_tests.read(log("nccl_tests_8_gpus_unchecked.txt"))
-    (table,) = result.tables
-    assert (result.good, result.one_job, table.ranks, table.checked) == (True, True, 8, False)
+    (table,) = result.parts
+    assert (result.good, result.more["one_job"], table.ranks, table.checked) == (True, True, 8, False)
     assert [row.size for row in table.rows[:4]] == [0, 0, 4, 8]
     assert len(table.rows) == 34
     assert table.largest is not None and table.largest.out_of_place is not None
@@ -55,7 +55,7 @@ def test_eight_gpus_of_one_host_unchecked_with_a_line_of_nccl_inside() -> None:
 
 def test_old_table_of_sixteen_ranks_without_root_column() -> None:
     result = nccl_tests.read(log("nccl_tests_16_ranks_roce.txt"), expected_ranks=16)
-    (table,) = result.tables
+    (table,) = result.parts
     assert (result.good, len(table.rows), table.average_busbw) == (True, 29, 7.76739)
     assert max(row.out_of_place.busbw for row in table.rows if row.out_of_place) == 22.92
     first = table.rows[0]
@@ -65,7 +65,7 @@ def test_old_table_of_sixteen_ranks_without_root_column() -> None:
 
 def test_published_page_whose_head_is_not_of_its_rows_is_reported() -> None:
     result = nccl_tests.read(log("nccl_tests_h100.txt"))
-    (table,) = result.tables
+    (table,) = result.parts
     assert [row.out_of_place.busbw for row in table.rows if row.out_of_place] == [
         356.01,
         365.90,
@@ -82,7 +82,7 @@ def test_published_page_whose_head_is_not_of_its_rows_is_reported() -> None:
 
 def test_binary_without_mpi_is_no_common_job() -> None:
     result = nccl_tests.read(log("nccl_tests_without_mpi.txt"), expected_ranks=4, expected_hosts=2)
-    assert (result.good, result.one_job) == (False, False)
+    assert (result.good, result.more["one_job"]) == (False, False)
     (problem,) = [entry for entry in result.problems if entry.code == "not_one_job"]
     assert "testgpu1, testgpu2" in problem.message
     assert "MPI=1" in problem.message
@@ -104,7 +104,7 @@ def test_binary_without_mpi_is_no_common_job() -> None:
 )
 def test_every_sign_of_separate_jobs_counts(text: str) -> None:
     result = nccl_tests.read(text)
-    assert result.one_job is False
+    assert result.more["one_job"] is False
     assert codes(result).count("not_one_job") == 1
 
 
@@ -120,8 +120,8 @@ def test_sound_table_is_good_and_plain_json() -> None:
 def test_several_jobs_of_one_log_are_kept_apart() -> None:
     failed = HEAD + devices() + "gpu01: Test NCCL failure common.cu:499 'unhandled system error'\n"
     result = nccl_tests.read(SOUND + failed + SOUND.replace("1048576 ", "1048580 "))
-    assert result.one_job is True
-    assert [len(table.rows) for table in result.tables] == [2, 0, 2]
+    assert result.more["one_job"] is True
+    assert [len(table.rows) for table in result.parts] == [2, 0, 2]
     assert codes(result) == ["failed"]
 
 
@@ -130,19 +130,19 @@ def test_the_closing_line_ends_a_table_also_where_the_next_has_no_head() -> None
     result = nccl_tests.read(
         SOUND + COLUMNS + row(1048576) + row(2097152) + footer() + COLUMNS + row(4194304) + footer()
     )
-    assert [[entry.size for entry in table.rows] for table in result.tables] == [
-        [entry.size for entry in nccl_tests.read(SOUND).tables[0].rows],
+    assert [[entry.size for entry in table.rows] for table in result.parts] == [
+        [entry.size for entry in nccl_tests.read(SOUND).parts[0].rows],
         [1048576, 2097152],
         [4194304],
     ]
-    assert [table.average_busbw for table in result.tables] == [12.0, 12.0, 12.0]
+    assert [table.average_busbw for table in result.parts] == [12.0, 12.0, 12.0]
     assert "average_disagrees" not in codes(result)
 
 
 def test_ranks_are_counted_from_the_highest_where_the_list_is_cut() -> None:
     text = "".join(line for line in SOUND.splitlines(keepends=True) if not re.match(r"#\s+Rank\s+[12] ", line))
     assert text != SOUND
-    assert nccl_tests.read(text).tables[0].ranks == 4
+    assert nccl_tests.read(text).parts[0].ranks == 4
     assert codes(nccl_tests.read(text)) == ["missing_ranks"]
 
 
@@ -232,7 +232,7 @@ def test_problems_are_named(text: str, ranks: int | None, hosts: int | None, cod
     ],
 )  # fmt: skip
 def test_shapes_of_rows(line: str, expected: tuple[object, ...]) -> None:
-    (table,) = nccl_tests.read(line + "\n").tables
+    (table,) = nccl_tests.read(line + "\n").parts
     (found,) = table.rows
     out, inside = found.out_of_place, found.in_place
     assert inside is not None
@@ -250,9 +250,9 @@ def test_columns_of_newest_version_name_the_collective() -> None:
     text = "# nccl-tests version 2.17.6 nccl-headers=22807\n# Collective test starting: all_reduce_perf\n"
     result = nccl_tests.read(text + SOUND + "# Collective test concluded: all_reduce_perf\n", 4)
     assert result.good
-    assert result.tables[0].collective == "all_reduce_perf"
+    assert result.parts[0].collective == "all_reduce_perf"
     cut = nccl_tests.read(SOUND + "# Collective test concluded: all_gather_perf\n")
-    assert [table.collective for table in cut.tables] == ["all_gather_perf"]
+    assert [table.collective for table in cut.parts] == ["all_gather_perf"]
 
 
 @pytest.mark.parametrize("words", range(3, 13))
@@ -260,18 +260,18 @@ def test_columns_of_newest_version_name_the_collective() -> None:
 def test_a_row_cut_behind_any_word_is_not_a_row_of_another_shape(words: int, ended: bool) -> None:
     cut = " ".join(row(1048576).split()[:words]) + ("\n" if ended else "")
     result = nccl_tests.read(HEAD + COLUMNS + cut)
-    rows = [entry for table in result.tables for entry in table.rows]
+    rows = [entry for table in result.parts for entry in table.rows]
     # A whole line with five numbers behind the operation has the in-place half only.
     assert len(rows) == (1 if ended and words == 9 else 0)
-    assert ("unreadable_row" in [entry.code for table in result.tables for entry in table.problems.all()]) is (not rows)
+    assert ("unreadable_row" in [entry.code for table in result.parts for entry in table.problems.all()]) is (not rows)
 
 
 def test_two_heads_or_two_ranks_0_are_not_one_job_even_without_a_row() -> None:
     for text in (HEAD + HEAD + COLUMNS, HEAD + device(0, "gpu01", 7) + device(0, "gpu02", 8)):
         result = nccl_tests.read(text)
-        assert (result.one_job, codes(result)) == (False, ["not_one_job"])
-    assert nccl_tests.read(HEAD + devices()).one_job is True
-    assert nccl_tests.read(HEAD + device(0, "gpu01", 7)).one_job is None
+        assert (result.more["one_job"], codes(result)) == (False, ["not_one_job"])
+    assert nccl_tests.read(HEAD + devices()).more["one_job"] is True
+    assert nccl_tests.read(HEAD + device(0, "gpu01", 7)).more["one_job"] is None
 
 
 def test_a_failure_behind_the_beginning_of_a_row_is_the_line_of_the_failure() -> None:
@@ -281,19 +281,19 @@ def test_a_failure_behind_the_beginning_of_a_row_is_the_line_of_the_failure() ->
     result = nccl_tests.read(HEAD + devices() + COLUMNS + broken + " .. gpu01 pid 7: Test failure common.cu:519\n")
     assert codes(result) == ["failed"]
     assert "misaligned" in result.problems[0].message
-    assert "unreadable_row" not in [entry.code for table in result.tables for entry in table.problems.all()]
+    assert "unreadable_row" not in [entry.code for table in result.parts for entry in table.problems.all()]
 
 
 def test_the_table_of_the_first_releases_names_its_ranks_and_its_failure() -> None:
     first = "#   Rank  {0} on     gpu07 device  {0} [0x00] Tesla P100-PCIE-16GB\n"
     failed = "NCCL failure all_reduce.cu:95 'unhandled cuda error'\n"
     result = nccl_tests.read(HEAD + first.format(0) + first.format(1) + failed)
-    assert (result.tables[0].ranks, result.tables[0].hosts, codes(result)) == (2, ["gpu07"], ["failed"])
+    assert (result.parts[0].ranks, result.parts[0].hosts, codes(result)) == (2, ["gpu07"], ["failed"])
     assert "unhandled cuda error" in result.problems[0].message
 
 
 @pytest.mark.parametrize(("size", "reached"), [(2097152, True), (1048576, False)])
 def test_a_table_has_reached_its_last_size(size: int, reached: bool) -> None:
-    assert nccl_tests.read(HEAD + row(size)).tables[0].reached is reached
+    assert nccl_tests.read(HEAD + row(size)).parts[0].reached is reached
     less = "# Reducing maxBytes to 1048576 due to memory limitation\n"
-    assert nccl_tests.read(HEAD + less + row(size)).tables[0].reached
+    assert nccl_tests.read(HEAD + less + row(size)).parts[0].reached

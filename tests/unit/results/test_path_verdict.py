@@ -9,9 +9,9 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import (
     ORDER,
     PathVerdict,
-    distance_name,
     judge,
 )
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.reasons import distance_name
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 
 from tests.unit.results.nccl_shapes import HOSTS, Job

@@ -33,7 +33,7 @@ NCCL_TESTS = (
 
 def test_both_ends_in_one_log_are_one_measurement_in_mebibytes() -> None:
     result = perftest.read(log("perftest_both_ends.txt"))
-    (test,) = result.tests
+    (test,) = result.parts
     assert codes(result) == []
     assert (test.verb, test.bidirectional, test.unit, len(test.bandwidth)) == ("RDMA_Write", False, "MB/sec", 23)
     largest = test.bandwidth[8388608]
@@ -45,7 +45,7 @@ def test_both_ends_in_one_log_are_one_measurement_in_mebibytes() -> None:
 
 
 def test_gigabits_settings_and_address_of_the_gid() -> None:
-    (test,) = perftest.read(RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE).tests
+    (test,) = perftest.read(RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE).parts
     data = json.loads(json.dumps(test.as_dict(), allow_nan=False))
     assert data["ok"] is True
     assert data["largest"]["gigabits_per_second"] == pytest.approx(391.87)
@@ -56,7 +56,7 @@ def test_gigabits_settings_and_address_of_the_gid() -> None:
 def test_mib_is_the_same_unit_as_mb() -> None:
     old = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
     rows = " 65536      1000             11000.00            10900.00             0.174400\n"
-    results = [perftest.read(TITLE + head + rows).tests[0] for head in (old, old.replace("MB/", "MiB/"))]
+    results = [perftest.read(TITLE + head + rows).parts[0] for head in (old, old.replace("MB/", "MiB/"))]
     assert results[0].bandwidth == results[1].bandwidth
     assert results[0].bandwidth[65536].gigabytes_per_second == pytest.approx(10900 * 1048576 / 1e9)
     assert not any(len(test.problems) for test in results)
@@ -64,14 +64,14 @@ def test_mib_is_the_same_unit_as_mb() -> None:
 
 def test_bidirectional_adds_both_directions() -> None:
     text = TITLE.replace("BW", "Bidirectional BW") + GBITS + " 65536 1000 390.00 380.00 0.362396\n"
-    (test,) = perftest.read(text).tests
+    (test,) = perftest.read(text).parts
     assert (test.bidirectional, len(test.problems)) == (True, 0)
-    (test,) = perftest.read(text.replace("Bidirectional ", "")).tests
+    (test,) = perftest.read(text.replace("Bidirectional ", "")).parts
     assert [problem.code for problem in test.problems.all()] == ["unit_disagrees"]
 
 
 def test_time_limited_run_has_no_peak() -> None:
-    (test,) = perftest.read(TITLE + GBITS + " 65536   213004   0.00   111.57   \t\t   0.212801\n").tests
+    (test,) = perftest.read(TITLE + GBITS + " 65536   213004   0.00   111.57   \t\t   0.212801\n").parts
     assert test.bandwidth[65536].peak_gigabytes_per_second is None
     assert len(test.problems) == 0
 
@@ -80,7 +80,7 @@ def test_small_sizes_with_six_decimals() -> None:
     rows = " 2   1000   0.029629   0.028911   1.806916\n 8  1000  0.12  0.12   \t\t   1.822011\n"
     result = perftest.read(TITLE + GBITS + rows)
     assert codes(result) == []
-    assert result.tests[0].bandwidth[2].gigabits_per_second == pytest.approx(0.028911)
+    assert result.parts[0].bandwidth[2].gigabits_per_second == pytest.approx(0.028911)
 
 
 def test_latency_table() -> None:
@@ -89,7 +89,7 @@ def test_latency_table() -> None:
         + LATENCY
         + " 2       1000          1.02           9.31         1.05     \t       1.06   0.11  1.30   2.10\n"
     )
-    (test,) = perftest.read(text).tests
+    (test,) = perftest.read(text).parts
     assert test.as_dict()["latency"] == [
         {
             "bytes": 2,
@@ -115,12 +115,12 @@ def test_several_tests_of_one_log_are_kept_apart() -> None:
         + GBITS
         + ROW.replace("391", "191.1"[:3]).replace("392", "192").replace("0.747433", "0.365970")
     )
-    assert [test.verb for test in result.tests] == ["RDMA_Write", "Send"]
+    assert [test.verb for test in result.parts] == ["RDMA_Write", "Send"]
     assert result.good
 
 
 def test_gpu_memory_is_seen() -> None:
-    (test,) = perftest.read("initializing CUDA\nPicking device No. 0\n" + TITLE + GBITS + ROW).tests
+    (test,) = perftest.read("initializing CUDA\nPicking device No. 0\n" + TITLE + GBITS + ROW).parts
     assert test.gpu_memory is True
 
 
@@ -170,7 +170,7 @@ def test_the_table_ends_where_another_program_begins() -> None:
     for between in (RULE, ""):
         result = perftest.read(RULE + TITLE + SETTINGS + RULE + GBITS + ROW + between + NCCL_TESTS)
         assert codes(result) == []
-        assert [row.gigabits_per_second for row in result.tests[0].bandwidth.values()] == [pytest.approx(391.87)]
+        assert [row.gigabits_per_second for row in result.parts[0].bandwidth.values()] == [pytest.approx(391.87)]
 
 
 def test_a_row_that_is_cut_inside_the_table_is_still_told() -> None:
@@ -180,7 +180,7 @@ def test_a_row_that_is_cut_inside_the_table_is_still_told() -> None:
 def test_both_ends_one_after_the_other_are_one_measurement() -> None:
     end = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
     result = perftest.read(end + end.replace("10:00:00:01", "10:00:00:02"))
-    (test,) = result.tests
+    (test,) = result.parts
     assert result.good
     assert test.gids == ["10.0.0.1", "10.0.0.2"]
     assert test.notes == ("printed by both ends, counted once",)
@@ -188,4 +188,4 @@ def test_both_ends_one_after_the_other_are_one_measurement() -> None:
 
 def test_two_runs_one_after_the_other_stay_two() -> None:
     end = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
-    assert len(perftest.read(end + end.replace("391.87", "391.90")).tests) == 2
+    assert len(perftest.read(end + end.replace("391.87", "391.90")).parts) == 2

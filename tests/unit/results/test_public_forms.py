@@ -70,15 +70,15 @@ def test_each_collective_of_a_published_table_is_read_with_its_own_factor(each: 
     result = nccl_tests.read(table(each), expected_ranks=8)
     assert codes(result) == []
     assert result.good
-    assert result.tables[0].average_busbw == pytest.approx(250.0 * each.factor, abs=1e-2)
+    assert result.parts[0].average_busbw == pytest.approx(250.0 * each.factor, abs=1e-2)
 
 
 @pytest.mark.parametrize("separator", ["", "job 2 on gpu[01-04]\n"], ids=["aws-do-eks-efa", "aks-rdma-infiniband"])
 def test_two_tables_of_one_log_are_two(separator: str) -> None:
     one = table(COLLECTIVES[0])
     result = nccl_tests.read(one + separator + one.partition("# Using devices\n")[2])
-    assert [len(found.rows) for found in result.tables] == [2, 2]
-    assert [found.average_busbw for found in result.tables] == [pytest.approx(218.75), pytest.approx(218.75)]
+    assert [len(found.rows) for found in result.parts] == [2, 2]
+    assert [found.average_busbw for found in result.parts] == [pytest.approx(218.75), pytest.approx(218.75)]
     assert "average_disagrees" not in codes(result)
 
 
@@ -95,7 +95,7 @@ def test_rows_that_the_author_cut_out_are_noticed_by_the_average(dropped: int) -
 
 def test_superbench_noise_of_nccl_inside_a_table_is_no_row() -> None:
     text = WIDE + row(1048576) + "gpu01:3442:3442 [0] NCCL INFO Launch mode Parallel\n" + row(2097152) + footer()
-    assert [found.size for found in nccl_tests.read(devices() + text).tables[0].rows] == [1048576, 2097152]
+    assert [found.size for found in nccl_tests.read(devices() + text).parts[0].rows] == [1048576, 2097152]
 
 
 # -------------------------------------------------------------------------------------------------------- path of NCCL
@@ -181,7 +181,7 @@ def test_openshift_one_row_of_a_slow_virtual_function() -> None:
     text += " 65536      5000             18.61              18.58              0.035439\n" + RULE
     result = perftest.read(text)
     assert result.good
-    assert result.tests[0].as_dict()["largest"]["gigabits_per_second"] == pytest.approx(18.58)
+    assert result.parts[0].as_dict()["largest"]["gigabits_per_second"] == pytest.approx(18.58)
 
 
 def test_bidirectional_over_all_sizes_keeps_every_row() -> None:
@@ -192,7 +192,7 @@ def test_bidirectional_over_all_sizes_keeps_every_row() -> None:
     )
     result = perftest.read(text + RULE)
     assert result.good
-    assert (result.tests[0].bidirectional, len(result.tests[0].bandwidth)) == (True, 23)
+    assert (result.parts[0].bidirectional, len(result.parts[0].bandwidth)) == (True, 23)
 
 
 def test_deepops_roce_perf_ends_its_table_where_nccl_tests_begins() -> None:
@@ -202,7 +202,7 @@ def test_deepops_roce_perf_ends_its_table_where_nccl_tests_begins() -> None:
     )
     result = perftest.read(text)
     assert codes(result) == []
-    assert [found.gigabits_per_second for found in result.tests[0].bandwidth.values()] == [pytest.approx(92.40)]
+    assert [found.gigabits_per_second for found in result.parts[0].bandwidth.values()] == [pytest.approx(92.40)]
 
 
 # --------------------------------------------------------------------------------------------------------------- MXNet

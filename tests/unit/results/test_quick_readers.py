@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, tf_cnn
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, reading, tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Kept
 
 RANKS = 4
@@ -88,7 +88,8 @@ def tf_cnn_lines(draw: random.Random, count: int) -> list[str]:
 def read(reader: Any, text: str, draw: random.Random) -> Any:
     data = text.encode()
     cuts = sorted(draw.randrange(len(data)) for _piece in range(draw.choice([0, 0, 3, 9])))
-    reader.read_pieces(data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)]))
+    for start, end in zip([0, *cuts], [*cuts, len(data)]):
+        reader.feed(data[start:end])
     return reader.result()
 
 
@@ -112,7 +113,8 @@ def test_dense_nccl_lines_do_take_the_quick_way(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(reader, "slow", counted)
     text = "".join(line for line in nccl_lines(random.Random(1), 20000) if "nranks 4" not in line and "\n" in line)
-    reader.read_pieces(text)
+    for piece in reading.pieces(text):
+        reader.feed(piece)
     assert reader.result().lines > 15000
     assert slow < 0.3 * text.count("\n")
 

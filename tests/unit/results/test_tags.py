@@ -57,9 +57,9 @@ def test_the_size_of_the_chunks_does_not_matter(case: tuple[str, dict[int, list[
     rest = out
     while rest:
         size = data.draw(st.integers(1, len(rest)))
-        lines += reader.feed(rest[:size])
+        lines += reader.lines(rest[:size])
         rest = rest[size:]
-    assert lines + reader.close() == lines_of(out)
+    assert [*lines, *reader.rest()] == lines_of(out)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def result(**changes: Any) -> dict[str, Any]:
 def test_the_figure_of_one_process_with_batch_precision_and_layout() -> None:
     found = timm.read(PLAIN)
     assert found.good
-    (only,) = found.results
+    (only,) = found.parts
     assert (only.model, only.kind, only.images_per_second, only.step_ms) == ("resnet50", "train", 1998.25, 127.9)
     assert (only.batch, only.image_size, only.precision, only.layout) == (256, 224, "amp", "NHWC")
 
@@ -45,13 +45,11 @@ def test_what_its_program_printed_on_cpu_is_read() -> None:
     """pytorch-image-models 1.0.29, --bench both, torch 1.13; v0.9.2 prints the same lines for --bench train."""
     found = timm.read(log("timm_benchmark_recorded.txt"))
     assert found.good
-    assert [
-        (each.kind, each.images_per_second, each.step_ms, each.batch, each.image_size) for each in found.results
-    ] == [
+    assert [(each.kind, each.images_per_second, each.step_ms, each.batch, each.image_size) for each in found.parts] == [
         ("train", 16.84, 115.773, 2, 64),
         ("infer", 133.5, 14.543, 2, 64),
     ]
-    assert {(each.precision, each.layout) for each in found.results} == {("fp32", "NCHW")}
+    assert {(each.precision, each.layout) for each in found.parts} == {("fp32", "NCHW")}
 
 
 def test_its_figure_stands_beside_a_run_in_a_comparison() -> None:
@@ -68,7 +66,7 @@ def test_its_figure_stands_beside_a_run_in_a_comparison() -> None:
 def test_several_ranks_are_several_measurements_and_never_added() -> None:
     text = "".join(tag(rank, PLAIN.replace("1998.25", f"{1998 - rank}.25")) for rank in (0, 1))
     found = timm.read(text)
-    assert found.good and [(each.rank, each.images_per_second) for each in found.results] == [
+    assert found.good and [(each.rank, each.images_per_second) for each in found.parts] == [
         (0, 1998.25),
         (1, 1997.25),
     ]
@@ -82,13 +80,13 @@ def test_results_of_two_ranks_that_mix_line_by_line_are_taken_apart() -> None:
     streams = [PLAIN.splitlines(), PLAIN.replace("1998.25", "1900.0").splitlines()]
     mixed = [tag(rank, line + "\n") for pair in zip(*streams) for rank, line in enumerate(pair)]
     found = timm.read("".join(mixed))
-    assert found.good and sorted(each.images_per_second for each in found.results) == [1900.0, 1998.25]
+    assert found.good and sorted(each.images_per_second for each in found.parts) == [1900.0, 1998.25]
 
 
 def test_training_and_inference_are_told_apart_and_a_comparison_gets_the_training() -> None:
     both = result(infer_samples_per_sec=400.0, infer_batch_size=8, infer_step_time=19.0, infer_img_size=224)
     found = timm.read(printed(both))
-    assert [(each.kind, each.images_per_second) for each in found.results] == [("train", 100.0), ("infer", 400.0)]
+    assert [(each.kind, each.images_per_second) for each in found.parts] == [("train", 100.0), ("infer", 400.0)]
     assert [figure["images_per_second"] for figure in found.as_dict()["figures"]] == [100.0]
 
 
@@ -98,7 +96,7 @@ def test_a_list_of_results_and_its_csv_say_the_same() -> None:
         {"model": "resnet101", "train_samples_per_sec": 1201.5, "train_step_time": 213.0, "train_batch_size": 256},
     ]
     facts = [
-        [(each.model, each.images_per_second, each.batch) for each in timm.read(text).results]
+        [(each.model, each.images_per_second, each.batch) for each in timm.read(text).parts]
         for text in (printed(rows), CSV)
     ]
     assert facts[0] == facts[1] == [("resnet50", 1998.25, 256), ("resnet101", 1201.5, 256)]

@@ -71,10 +71,10 @@ def test_the_file_that_the_training_writes_is_read() -> None:
 def test_text_form_of_the_first_measurements() -> None:
     result = torch_ranks.read(log("torch_text_form.txt"))
     assert codes(result) == ["several_runs"]
-    assert [(one.world, len(one.ranks), one.agree) for one in result.runs] == [(4, 4, True)] * 3
-    assert [one.sum_of_ranks for one in result.runs] == pytest.approx([3.53, 9.23, 22.0])
-    assert result.runs[2].ranks[1]["step"] == {"mean_ms": 729.0, "min_ms": 638.0, "max_ms": 835.0}
-    assert result.runs[2].ranks[1]["allreduce_ms"] == 139.0
+    assert [(one.world, len(one.ranks), one.agree) for one in result.parts] == [(4, 4, True)] * 3
+    assert [one.sum_of_ranks for one in result.parts] == pytest.approx([3.53, 9.23, 22.0])
+    assert result.parts[2].ranks[1]["step"] == {"mean_ms": 729.0, "min_ms": 638.0, "max_ms": 835.0}
+    assert result.parts[2].ranks[1]["allreduce_ms"] == 139.0
     assert result.as_dict()["total"] is None  # no figure covers three runs
 
 
@@ -116,7 +116,7 @@ def test_problems_are_named(text: str, ranks: int, code: str) -> None:
 
 def test_missing_ranks_are_listed_by_number() -> None:
     result = torch_ranks.read(lines(*(record(rank) for rank in (0, 2))), 4)
-    (problem,) = [entry for entry in result.runs[0].problems if entry.code == "missing_ranks"]
+    (problem,) = [entry for entry in result.parts[0].problems.all() if entry.code == "missing_ranks"]
     assert "rank(s) 1, 3" in problem.message
 
 
@@ -172,4 +172,4 @@ def test_horovod_iteration_that_warms_up_is_left_out_where_the_mean_leaves_it_ou
 
 def test_horovod_says_cpu_as_well() -> None:
     text = log("horovod_16_gpus.txt").replace("GPU", "CPU")
-    assert horovod.read(text).runs[0].device == "CPU"
+    assert horovod.read(text).parts[0].device == "CPU"

@@ -49,7 +49,7 @@ class Progress:
 
     def feed(self, text: str, seconds: float) -> None:
         """``text``: what was printed since the last call; ``seconds``: since the start of the job."""
-        for line in self._lines.feed(text):
+        for line in self._lines.lines(text):
             words = line.text.strip()
             if words.startswith(MARK):
                 self._marked(words[len(MARK) :], seconds)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any
+from typing import Any, Callable
 
-from .reading import PartsReader, Problem, Problems, Several, finite, number, plain, plain_problems, spread
+from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
 from .tags import Line
 
 _ITERATIONS = 4096
@@ -37,34 +37,25 @@ class Run:
     deviation: float | None = None
     total: float | None = None
     ranks: int | None = None
-    problems: Problems = dataclasses.field(default_factory=Problems)
+    problems: Problems = dataclasses.field(default_factory=lambda: Problems("horovod"))
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.total is not None and not len(self.problems),
-            "ranks": self.ranks,
-            "device": self.device,
-            "per_device": plain(self.mean),
-            "plus_minus": plain(self.deviation),
-            "total": plain(self.total),
-            "total_is_extrapolated": True,
-            "iterations": [{"iteration": count, "images_per_second": plain(speed)} for count, speed in self.iterations],
-            "images_per_second": spread(finite(speed for _count, speed in self.iterations)),
-            "parameters": dict(self.parameters),
-            "problems": plain_problems(self.problems.all()),
-        }
+        return shown(
+            self,
+            *("ranks", "device", "total", "parameters", "problems"),
+            ok=self.total is not None and not self.problems,
+            per_device=self.mean,
+            plus_minus=self.deviation,
+            total_is_extrapolated=True,
+            iterations=[{"iteration": count, "images_per_second": speed} for count, speed in self.iterations],
+            images_per_second=spread(finite(speed for _count, speed in self.iterations)),
+        )
 
 
-@dataclasses.dataclass(frozen=True)
-class HorovodSynthetic(Several):
-    PARTS = "runs"
-    runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
-
-
-class Reader(PartsReader[HorovodSynthetic, Run]):
+class Reader(PartsReader[Run]):
     """``expected_ranks``: how many ranks were started; None: believe the log."""
 
+    name = "horovod"
     wants = "line of Horovod's synthetic benchmark (img/sec)"
     needles = (b"mg/sec ", b"Model: ", b"Batch size: ", b"Number of ")
 
@@ -83,7 +74,7 @@ class Reader(PartsReader[HorovodSynthetic, Run]):
             count, speed = int(match["iter"]), float(match["speed"])
             run.device = match["device"]
             if run.iterations and count <= run.iterations[-1][0]:
-                run.problems.add("iterations_repeat", f"iteration {count} twice: several ranks or runs in one log")
+                run.problems.add("iterations_repeat", iteration=count)
             if len(run.iterations) < _ITERATIONS:
                 run.iterations.append((count, speed))
         for match in _MEAN.finditer(line.text):
@@ -93,19 +84,14 @@ class Reader(PartsReader[HorovodSynthetic, Run]):
             run = self._run(line.rank, lambda run: run.total is not None)
             run.total, run.ranks = number(match["total"]), int(match["ranks"])
 
-    def result(self) -> HorovodSynthetic:
+    def result(self) -> Several[Run]:
         self.finish()
-        problems = self.problems.copy()
-        if self.left_out:
-            problems.add("too_many_runs", f"more than {self.MOST} runs; {self.left_out} were left out")
-        runs = tuple(run for run in self.parts if run.iterations or run.mean is not None or run.total is not None)
+        runs = [run for run in self.parts if run.iterations or run.mean is not None or run.total is not None]
         for run in runs:
             _judge(run, self._expected)
-        if not runs and not problems:
-            self.nothing(problems)
-        return HorovodSynthetic(runs, problems.all())
+        return self.several("runs", runs, bool(runs))
 
-    def _run(self, rank: int | None, done: Any) -> Run:
+    def _run(self, rank: int | None, done: Callable[[Run], bool]) -> Run:
         run = self.current.get(rank)
         return self.begin(rank, Run()) if run is None or done(run) else run
 
@@ -114,30 +100,22 @@ def _judge(run: Run, expected: int | None) -> None:
     add = run.problems.add
     speeds = [speed for _count, speed in run.iterations]
     if not all(map(math.isfinite, [*speeds, *(value for value in (run.mean, run.total) if value is not None)])):
-        add("not_finite", "a speed is not a finite number")
+        add("not_finite")
         return
     if run.total is None or run.mean is None or run.ranks is None:
-        add(
-            "unfinished", "the closing lines (Img/sec per GPU, Total img/sec) are missing: the run did not end normally"
-        )
+        add("unfinished")
         return
     if expected is not None and run.ranks != expected:
-        add("missing_ranks", f"{expected} ranks were started, the total is of {run.ranks}")
-    if abs(run.mean * run.ranks - run.total) > _TOLERANCE * run.total + 0.05 * (run.ranks + 1):
-        add(
-            "inconsistent_total",
-            f"the log contradicts itself: {run.ranks} x {run.mean} is {run.mean * run.ranks:.1f} img/s, the total says "
-            f"{run.total}",
-        )
+        add("missing_ranks", expected=expected, ranks=run.ranks)
+    computed = run.mean * run.ranks
+    if abs(computed - run.total) > _TOLERANCE * run.total + 0.05 * (run.ranks + 1):
+        add("inconsistent_total", computed=computed, **picked(run, "ranks", "mean", "total"))
     if _means(speeds, run.mean):
         return
     if _means(speeds[1:], run.mean):
         del run.iterations[0]
     elif speeds:
-        add(
-            "mean_disagrees",
-            f"{len(speeds)} iterations average to {math.fsum(speeds) / len(speeds):.1f} img/s, the log says {run.mean}",
-        )
+        add("mean_disagrees", count=len(speeds), average=math.fsum(speeds) / len(speeds), mean=run.mean)
 
 
 def _means(speeds: list[float], mean: float) -> bool:

@@ -16,7 +16,7 @@ import math
 import re
 from typing import Any
 
-from .reading import PartsReader, Problem, Problems, Several, finite, number, picked, plain, plain_problems, spread
+from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
 from .tags import Line
 
 WRONG = 1e-4  # measure.py's own test asserts that the error is below this
@@ -55,7 +55,7 @@ class Run:
     arrays: int | None = None
     size_mb: float | None = None
     iterations: list[Iteration] = dataclasses.field(default_factory=list)
-    problems: Problems = dataclasses.field(default_factory=Problems)
+    problems: Problems = dataclasses.field(default_factory=lambda: Problems("mxnet_bandwidth"))
 
     @property
     def gpus(self) -> int | None:
@@ -67,26 +67,15 @@ class Run:
         return self.options.get("kv_store", "").startswith("dist")
 
     def as_dict(self) -> dict[str, Any]:
-        rates = finite(entry.gigabytes_per_second for entry in self.iterations)
-        return {
-            "ok": bool(self.iterations) and not len(self.problems),
-            **picked(self, "command", "gpus", "distributed", "arrays"),
-            "options": dict(self.options),
+        return shown(
+            self,
+            *("command", "gpus", "distributed", "arrays", "options", "size_mb", "iterations", "problems"),
+            ok=bool(self.iterations) and not self.problems,
             **{key: self.options.get(key) for key in ("network", "kv_store")},
-            "size_mb": plain(self.size_mb),
-            "iterations": plain(self.iterations),
-            "gigabytes_per_second": spread(rates),
-            "seconds": spread(finite(entry.seconds for entry in self.iterations)),
-            "checked": any(entry.error is not None and entry.error >= 0 for entry in self.iterations),
-            "problems": plain_problems(self.problems.all()),
-        }
-
-
-@dataclasses.dataclass(frozen=True)
-class MxnetBandwidth(Several):
-    PARTS = "runs"
-    runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
+            gigabytes_per_second=spread(finite(entry.gigabytes_per_second for entry in self.iterations)),
+            seconds=spread(finite(entry.seconds for entry in self.iterations)),
+            checked=any(entry.error is not None and entry.error >= 0 for entry in self.iterations),
+        )
 
 
 def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
@@ -94,7 +83,8 @@ def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
     return size_mb * 2 * (gpus - 1) / gpus / seconds / 1000
 
 
-class Reader(PartsReader[MxnetBandwidth, Run]):
+class Reader(PartsReader[Run]):
+    name = "mxnet_bandwidth"
     wants = "line of MXNet's measure.py"
     needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
 
@@ -115,37 +105,29 @@ class Reader(PartsReader[MxnetBandwidth, Run]):
         for match in _ITERATION.finditer(line.text):
             self._iteration(self._run(line.rank), match, line.ended or match.end() < len(line.text))
 
-    def result(self) -> MxnetBandwidth:
+    def result(self) -> Several[Run]:
         self.finish()
-        problems = self.problems.copy()
-        if self.left_out:
-            problems.add("too_many_runs", f"more than {self.MOST} runs; {self.left_out} were left out")
-        runs = tuple(run for run in self.parts if run.iterations or run.size_mb is not None or run.options)
+        runs = [run for run in self.parts if run.iterations or run.size_mb is not None or run.options]
         for run in runs:
             _judge(run)
-        if not any(run.iterations for run in runs) and not problems:
-            self.nothing(problems)
-        return MxnetBandwidth(runs, problems.all())
+        return self.several("runs", runs, any(run.iterations for run in runs))
 
     @staticmethod
     def _iteration(run: Run, match: re.Match[str], whole: bool) -> None:
         seconds, rate, error = number(match["seconds"]), number(match["rate"]), number(match["error"])
         count = int(match["iter"])
         if seconds is None or rate is None or not math.isfinite(seconds) or not math.isfinite(rate) or rate < 0:
-            run.problems.add("not_finite", f"iteration {count} is no measurement: {match[0]!r}")
+            run.problems.add("not_finite", iteration=count, line=match[0])
             return
         if seconds <= 0:
-            run.problems.add("clock_backwards", f"iteration {count} took {seconds} s: the clock went backwards")
+            run.problems.add("clock_backwards", iteration=count, seconds=seconds)
             return
         if run.iterations and count <= run.iterations[-1].iteration:
-            run.problems.add(
-                "iterations_repeat",
-                f"iteration {count} comes after {run.iterations[-1].iteration}: several workers or runs in one log",
-            )
+            run.problems.add("iterations_repeat", iteration=count, before=run.iterations[-1].iteration)
         if len(run.iterations) < _ITERATIONS:
             run.iterations.append(Iteration(count, seconds, rate, error if whole else None))
         else:
-            run.problems.add("too_many_iterations", f"more than {_ITERATIONS} iterations; the rest is left out")
+            run.problems.add("too_many_iterations", most=_ITERATIONS)
 
     def _run(self, rank: int | None) -> Run:
         return self.current[rank] if rank in self.current else self.begin(rank, Run(rank))
@@ -159,13 +141,13 @@ class Reader(PartsReader[MxnetBandwidth, Run]):
 def _judge(run: Run) -> None:
     add = run.problems.add
     if not run.iterations:
-        add("no_iterations", f"{run.command or 'a run'} has no iteration: it did not get that far")
+        add("no_iterations", run=run.command or "a run")
         return
     if run.gpus == 1:
-        add("one_gpu", "one GPU: nothing is exchanged, the bandwidth is 0 by definition")
+        add("one_gpu")
     wrong = [entry for entry in run.iterations if entry.error is not None and not entry.error < WRONG]
     if wrong:
-        add("wrong_values", f"iteration {wrong[0].iteration}: the sum is wrong by {wrong[0].error} (allowed {WRONG})")
+        add("wrong_values", allowed=WRONG, **picked(wrong[0], "iteration", "error"))
     if run.size_mb is None or run.gpus is None or not math.isfinite(run.size_mb):
         return
     for entry in run.iterations:
@@ -173,11 +155,8 @@ def _judge(run: Run) -> None:
         # Six decimals of the seconds, and of the rate.
         slack = 1e-3 * computed + computed * 0.5e-6 / entry.seconds + 1e-6
         if abs(computed - entry.gigabytes_per_second) > slack:
-            add(
-                "bandwidth_disagrees",
-                f"iteration {entry.iteration}: {run.size_mb} MB over {run.gpus} GPUs in {entry.seconds} s are "
-                f"{computed:.6f} GB/s, but the line says {entry.gigabytes_per_second}",
-            )
+            said = picked(entry, "iteration", "seconds", "gigabytes_per_second")
+            add("bandwidth_disagrees", computed=computed, **picked(run, "size_mb", "gpus"), **said)
 
 
 read = Reader.read

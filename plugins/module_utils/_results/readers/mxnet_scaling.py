@@ -20,24 +20,11 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
 
 from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
 from .mxnet_speed import read as read_log
-from .reading import (
-    LogReader,
-    Problem,
-    Problems,
-    Several,
-    Source,
-    file_pieces,
-    integer,
-    names,
-    number,
-    picked,
-    pieces,
-    plain,
-    plain_problems,
-)
+from .reading import LogReader, Problems, Several, Source, file_pieces, integer, names, number, shown
 from .tags import Line
 
 _FILES = 1 << 14
+_ONE_GPU = "1n1g"
 _KEY = Tuple[str, int, str]
 
 _NAME = re.compile(
@@ -84,17 +71,12 @@ class Group:
     def ordered(self) -> list[Case]:
         return sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
 
-    def one_gpu(self) -> Case | None:
-        case = self.cases.get("1n1g")
+    def measured(self, name: str) -> Case | None:
+        case = self.cases.get(name)
         return case if case is not None and case.runs else None
 
-    def one_node(self, case: Case) -> Case | None:
-        """The full node that ``case`` is made of."""
-        node = self.cases.get(f"1n{case.gpus_per_node}g")
-        return node if node is not None and node.runs else None
-
     def speedup(self, case: Case) -> float | None:
-        one = self.one_gpu()
+        one = self.measured(_ONE_GPU)
         return None if one is None else round(case.median / one.median, 2)
 
     def result(self) -> dict[str, Any]:
@@ -112,74 +94,54 @@ class Group:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "batch_size_per_device": self.batch_size,
-            "precision": self.precision,
-            "result": self.result(),
-            "cases": [self._case(case) for case in self.ordered()],
-        }
+        cases = [self._case(case) for case in self.ordered()]
+        said = {"batch_size_per_device": self.batch_size, "result": self.result(), "cases": cases}
+        return shown(self, "model", "precision", **said)
 
     def _case(self, case: Case) -> dict[str, Any]:
-        one, node = self.one_gpu(), self.one_node(case)
+        one, node = self.measured(_ONE_GPU), self.measured(f"1n{case.gpus_per_node}g")
         figures = case.runs.values()
-        return {
-            "case": case.name,
-            **picked(case, "nodes", "gpus_per_node", "gpus"),
-            "runs": [{"run": run, "samples_per_second": figure} for run, figure in sorted(case.runs.items())],
-            "average_speed": case.average,
-            "median_speed": case.median,
-            "relative_spread": (max(figures) - min(figures)) / case.median,
-            "speedup": self.speedup(case),
-            "efficiency": {
+        return shown(
+            case,
+            *("nodes", "gpus_per_node", "gpus"),
+            case=case.name,
+            runs=[{"run": run, "samples_per_second": figure} for run, figure in sorted(case.runs.items())],
+            average_speed=case.average,
+            median_speed=case.median,
+            relative_spread=(max(figures) - min(figures)) / case.median,
+            speedup=self.speedup(case),
+            efficiency={
                 "one_gpu": None if one is None else case.median / (case.gpus * one.median),
                 "one_node": None if node is None else case.median / (case.nodes * node.median),
             },
-        }
-
-
-@dataclasses.dataclass(frozen=True)
-class Scaling(Several):
-    PARTS = "groups"
-    groups: tuple[Group, ...]
-    ignored: tuple[str, ...]
-    problems: tuple[Problem, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """``result``: the seed's JSON of the only group; None with none or several."""
-        return {
-            "ok": self.good,
-            "result": self.groups[0].result() if len(self.groups) == 1 else None,
-            "groups": [plain(group.as_dict()) for group in self.groups],
-            "ignored": list(self.ignored),
-            "problems": plain_problems(self.problems),
-        }
+        )
 
 
 class _Table:
-    def __init__(self) -> None:
+    def __init__(self, problems: Problems) -> None:
         self.groups: dict[_KEY, Group] = {}
-        self.problems = Problems()
+        self.problems = problems
 
     def case(self, name: re.Match[str]) -> Case:
         key = (name["model"], int(name["batch"]), name["precision"])
         cases = self.groups.setdefault(key, Group(*key)).cases
         return cases.setdefault(name["case"], Case(name["case"], int(name["nodes"]), int(name["gpus"])))
 
-    def scaling(self, repeats: int | None, ignored: Iterable[str] = ()) -> Scaling:
+    def scaling(self, repeats: int | None, ignored: Iterable[str] = ()) -> Several[Group]:
+        """``result``: the seed's JSON of the only group; None with none or several."""
         for group in self.groups.values():
             counts = [len(case.runs) for case in group.cases.values()]
             wanted = repeats or max(counts)
             label = f"{group.model} batch {group.batch_size} {group.precision}"
             for case in group.cases.values():
                 if len(case.runs) < wanted:
-                    self.problems.add(
-                        "missing_runs", f"{label} {case.name}: {len(case.runs)} of {wanted} runs have a figure"
-                    )
-            if group.one_gpu() is None and group.ordered():
-                self.problems.add("no_baseline", f"{label}: there is no 1n1g, so the speed-up is not known")
+                    said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
+                    self.problems.add("missing_runs", cases=label, **said)
+            if group.measured(_ONE_GPU) is None and group.ordered():
+                self.problems.add("no_baseline", cases=label)
         groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
-        return Scaling(groups, tuple(ignored), self.problems.all())
+        result = groups[0].result() if len(groups) == 1 else None
+        return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
 
 
 def read_tree(
@@ -187,12 +149,12 @@ def read_tree(
     repeats: int | None = None,
     windows: int = WINDOWS,
     dropped: int = DROPPED,
-) -> Scaling:
+) -> Several[Group]:
     """``files``: (path inside the tree, how to open it). ``repeats``: runs per case; None: as many as the fullest has.
 
     OSError while a file is read is a problem of that file.
     """
-    table = _Table()
+    table = _Table(Problems(PrintedReader.name))
     ignored: list[str] = []
     count = 0
     for path, opened in sorted(files, key=lambda entry: entry[0]):
@@ -203,26 +165,24 @@ def read_tree(
             continue
         count += 1
         if count > _FILES:
-            table.problems.add("too_many_logs", f"more than {_FILES} logs; the others are left out")
+            table.problems.add("too_many_logs", most=_FILES)
             break
         case = table.case(name)
         try:
             log = read_log(opened(), windows, dropped)
         except OSError as error:
-            table.problems.add("unreadable_log", f"{path}: cannot be read ({error.strerror})")
+            table.problems.add("unreadable_log", path=path, error=error.strerror)
             continue
         run = int(name["run"])
         if log.figure is None:
-            table.problems.add("unusable_run", f"{path}: left out: {_why(log, windows)}")
+            table.problems.add("unusable_run", path=path, why=_why(log, windows))
         elif run in case.runs:
-            table.problems.add("run_twice", f"{path}: run {run} of {case.name} is there already")
+            table.problems.add("run_twice", path=path, run=run, case=case.name)
         else:
             case.runs[run] = log.figure
     if not count:
-        shown = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
-        table.problems.add(
-            "no_result", f"no log named <nodes>n<gpus>g/<model>_b<batch>_<precision>_<run>.log in this tree{shown}"
-        )
+        found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
+        table.problems.add("no_result/tree", found=found)
     return table.scaling(repeats, ignored)
 
 
@@ -247,15 +207,18 @@ def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
             yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
 
 
-class PrintedReader(LogReader[Scaling]):
-    """What DLPerf's extractor printed: one line per log with the runs so far, then the table."""
+class PrintedReader(LogReader[Several[Group]]):
+    """What DLPerf's extractor printed: one line per log with the runs so far, then the table. ``repeats``: as for a
+    tree."""
 
+    name = "mxnet_scaling"
     wants = "line of DLPerf's extractor"
     needles = (b".log {", b"'average_speed': ", b"'median_speed': ", b"'speedup': ")
 
-    def __init__(self) -> None:
+    def __init__(self, repeats: int | None = None) -> None:
         super().__init__()
-        self._table = _Table()
+        self._repeats = repeats
+        self._table = _Table(self.problems)
         self._lines = 0
         self._case: str | None = None
         self._printed: dict[tuple[str, str], float | None] = {}
@@ -276,26 +239,22 @@ class PrintedReader(LogReader[Scaling]):
             if self._case is not None and len(self._printed) < _FILES:
                 self._printed[self._case, value["key"]] = number(value["value"])
 
-    def result(self, repeats: int | None = None) -> Scaling:
+    def result(self) -> Several[Group]:
         self.finish()
-        if not self._lines:
-            if not self.problems:
-                self.nothing()
-            return Scaling((), (), self.problems.all())
-        self._table.problems = self.problems
+        if not self._lines and not self.problems:
+            self.nothing()
         if len(self._table.groups) == 1:
             self._compare(next(iter(self._table.groups.values())))
-        return self._table.scaling(repeats)
+        return self._table.scaling(self._repeats)
 
     def _runs(self, case: Case, path: str, text: str) -> None:
         for entry in _PRINTED_RUN.finditer(text):
             run, figure = integer(entry["run"]), number(entry["figure"])
             if run is None or figure is None or not math.isfinite(figure) or figure < 0.01:
-                self.problems.add("unusable_run", f"{path}: run {entry['run']} has no figure: {entry['figure']!r}")
+                self.problems.add("unusable_run/printed", path=path, **entry.groupdict())
             elif case.runs.setdefault(run, figure) != figure:
-                self.problems.add(
-                    "run_twice", f"{path}: run {run} of {case.name} is {figure} here and {case.runs[run]} before"
-                )
+                said = {"run": run, "case": case.name, "figure": figure, "before": case.runs[run]}
+                self.problems.add("run_twice/printed", path=path, **said)
 
     def _compare(self, group: Group) -> None:
         """The table that is printed must be the one that its runs give."""
@@ -303,14 +262,7 @@ class PrintedReader(LogReader[Scaling]):
         for (case, key), value in self._printed.items():
             mine = computed.get(case, {}).get(key)
             if mine is not None and (value is None or not abs(value - mine) < 0.0101):
-                self.problems.add(
-                    "table_disagrees", f"{case}: the table says {key} {value}, its runs give {mine}: not of these runs"
-                )
+                self.problems.add("table_disagrees", case=case, key=key, printed=value, computed=mine)
 
 
-def read_printed(source: Source, repeats: int | None = None) -> Scaling:
-    """Read what the extractor printed, from its pieces."""
-    reader = PrintedReader()
-    for piece in pieces(source):
-        reader.feed(piece)
-    return reader.result(repeats)
+read_printed = PrintedReader.read

@@ -18,7 +18,8 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Kept, LogReader, Problem, Several, finite, names, number, picked, plain, plain_problems, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
+from .tables import Patterns
 from .tags import Line
 
 WINDOWS, DROPPED = 120, 20
@@ -27,24 +28,7 @@ _KEPT = 1 << 14
 _CLOCK_SLACK = 1.0  # seconds: loggers of one process may overtake each other a little
 _SLOW = 0.9
 
-_FLOAT = r"(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
-_WINDOW = re.compile(
-    r"Epoch\[(?P<epoch>\d{1,9})\](?P<dialect> Batch\[| Batch \[|\s+Batch\s*\[)(?:\d{1,12}-)?(?P<batch>\d{1,12})\]"
-    rf"(?:(?!Epoch\[).){{0,200}}?Speed: (?P<speed>{_FLOAT}) samples/sec"
-)
-_SILENT = re.compile(r"Epoch\[0\] Batch\[")
-_SUMMARY = re.compile(
-    rf"Epoch[\[ ](?P<epoch>\d{{1,9}})\](?:\s+Speed: (?P<speed>{_FLOAT}) samples/sec)?"
-    rf"(?:\s+Time cost[=:] ?(?P<seconds>{_FLOAT}))?",
-    re.IGNORECASE,
-)
-_NODE = re.compile(r"Node\[(?P<node>\d{1,9})\]")
-_DATE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<milliseconds>\d{3})")
-_MLLOG = ":::MLLOG {"
-_MLL = re.compile(
-    r":::(?:MLL|MLPv[\d.]{1,9} \S{1,60}) (?P<time>\d{1,12}\.\d{1,12}) (?:\(\S{1,300}\) )?(?P<key>\w{1,80})"
-    r"(?:: (?P<value>\S.*))?"
-)
+_LINES = Patterns("mxnet_speed.yml")
 
 
 @dataclasses.dataclass
@@ -65,20 +49,15 @@ class Windows:
         speeds = finite(self.speeds.entries)
         statistics = spread(speeds)
         median = statistics["median"]
-        return {
-            "rank": self.rank,
-            "node": self.node,
-            "windows": self.speeds.seen,
-            "samples_per_second": statistics,
-            "slow_windows": sum(speed < _SLOW * median for speed in speeds) if median else 0,
-        }
+        slow = sum(speed < _SLOW * median for speed in speeds) if median else 0
+        said = {"windows": self.speeds.seen, "samples_per_second": statistics, "slow_windows": slow}
+        return shown(self, "rank", "node", **said)
 
 
 @dataclasses.dataclass(frozen=True)
-class SpeedLog(Several):
+class SpeedLog:
     """``figure``: DLPerf's figure of this run (samples/s), None if its rule does not apply."""
 
-    PARTS = "sources"
     sources: tuple[Windows, ...]
     figure: float | None
     windows_of_first_epoch: int
@@ -87,20 +66,20 @@ class SpeedLog(Several):
     mlperf: Mapping[str, Any]
     problems: tuple[Problem, ...]
 
+    @property
+    def good(self) -> bool:
+        return bool(self.sources) and not self.problems
+
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.good,
-            **picked(self, "figure", "windows_of_first_epoch", "lines_without_speed"),
-            "sources": [source.as_dict() for source in self.sources],
-            "epochs": [{"epoch": epoch, **plain(figures)} for epoch, figures in self.epochs.items()],
-            "mlperf": plain(self.mlperf),
-            "problems": plain_problems(self.problems),
-        }
+        epochs = [{"epoch": epoch, **figures} for epoch, figures in self.epochs.items()]
+        names_of = ("figure", "windows_of_first_epoch", "lines_without_speed", "sources", "mlperf", "problems")
+        return shown(self, *names_of, ok=self.good, epochs=epochs)
 
 
 class Reader(LogReader[SpeedLog]):
     """``windows``, ``dropped``: of DLPerf's rule."""
 
+    name = "mxnet_speed"
     wants = "speed line of MXNet (samples/sec)"
     needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=")
 
@@ -117,55 +96,47 @@ class Reader(LogReader[SpeedLog]):
 
     def line(self, line: Line) -> None:
         text = line.text
-        start = text.find(_MLLOG)
-        if start >= 0:
-            self._mllog(line.rank, text[start + len(_MLLOG) - 1 :])
-            text = text[:start]
-        older = _MLL.search(text)
+        entry = _LINES["mllog"].search(text)
+        if entry:
+            self._mllog(line.rank, text[entry.end() :])
+            text = text[: entry.start()]
+        older = _LINES["mll"].search(text)
         if older:
             self._mll(line.rank, older)
             text = text[: older.start()]
         found = False
-        for match in _WINDOW.finditer(text):
+        for match in _LINES["window"].finditer(text):
             found = True
             self._window(self._source(line.rank, text), match)
         if found:
             self._clock(self._source(line.rank, text), text)
             return
-        summary = _SUMMARY.search(text)
+        summary = _LINES["summary"].search(text)
         if summary and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
                 speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
                 self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
-        elif _SILENT.search(text):
+        elif _LINES["silent"].search(text):
             self._silent += 1
 
     def result(self) -> SpeedLog:
         self.finish()
-        problems = self.problems.copy()
+        problems = self.problems
         sources = tuple(self._sources.values())
         for source in sources:
             if source.sick:
-                problems.add("not_finite", f"{source.sick} windows of {_name(source)} have no finite positive speed")
+                problems.add("not_finite", count=source.sick, source=_name(source))
         if len(sources) > 1:
-            problems.add(
-                "several_sources",
-                f"{names(_name(source) for source in sources)} each print a speed; the log does not say whether it is "
-                "their own or that of all, so they are neither added nor averaged",
-            )
+            problems.add("several_sources", sources=names(map(_name, sources)))
         if self._silent:
-            problems.add(
-                "lines_without_speed",
-                f"{self._silent} lines 'Epoch[0] Batch[' carry no speed: this version of the training script does not "
-                "print it",
-            )
+            problems.add("lines_without_speed", count=self._silent)
         if self._throughput.seen:
             self._mlperf["throughput"] = spread(self._throughput.entries)
         status = self._mlperf.get("status")
         if status not in (None, "success"):
-            problems.add("aborted", f"the MLPerf run ended with the status {status!r}")
+            problems.add("aborted", status=status)
         if not sources and not problems:
-            self.nothing(problems)
+            self.nothing()
         first = [source for source in sources if source.first_epoch_seen]
         figure = self._figure(first[0]) if len(first) == 1 else None
         windows = sum(source.windows_of_first_epoch for source in sources)
@@ -197,21 +168,18 @@ class Reader(LogReader[SpeedLog]):
                 source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
 
     def _clock(self, source: Windows, text: str) -> None:
-        date = _DATE.search(text)
+        date = _LINES["date"].search(text)
         if not date:
             return
         try:
             moment = datetime.datetime.strptime(date["date"], "%Y-%m-%d %H:%M:%S")
         except ValueError:
-            self.problems.add("clock_backwards", f"{_name(source)} prints a time that does not exist: {date['date']}")
+            self.problems.add("clock_backwards/no_time", source=_name(source), date=date["date"])
             return
         now = moment.replace(tzinfo=datetime.timezone.utc).timestamp() + int(date["milliseconds"]) / 1000
         if source.clock is not None and now < source.clock - _CLOCK_SLACK:
-            self.problems.add(
-                "clock_backwards",
-                f"the clock of {_name(source)} went back by {source.clock - now:.1f} s to {date['date']}: two runs in "
-                "one log, or the clock was set; speeds around it are wrong",
-            )
+            back = source.clock - now
+            self.problems.add("clock_backwards", source=_name(source), seconds=back, date=date["date"])
         source.clock = now
 
     def _mll(self, rank: int | None, match: re.Match[str]) -> None:
@@ -231,16 +199,14 @@ class Reader(LogReader[SpeedLog]):
             key, value, metadata = str(entry["key"]), entry["value"], entry.get("metadata")
             time = float(entry["time_ms"]) / 1000
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            self.problems.add("unreadable_mllog", f"an MLPerf line cannot be read ({error}): {text[:160]!r}")
+            self.problems.add("unreadable_mllog", error=error, line=text[:160])
             return
         self._entry(rank, key, value, metadata, time)
 
     def _entry(self, rank: int | None, key: str, value: Any, metadata: Any, time: float) -> None:
         before = self._mlperf_clock.get(rank)
         if before is not None and time < before - _CLOCK_SLACK:
-            self.problems.add(
-                "clock_backwards", f"the clock of the MLPerf lines went back by {before - time:.1f} s at {key!r:.60}"
-            )
+            self.problems.add("clock_backwards/mlperf", seconds=before - time, key=key)
         if rank in self._mlperf_clock or len(self._mlperf_clock) < _SOURCES:
             self._mlperf_clock[rank] = time
         if key == "tracked_stats" and isinstance(value, dict):
@@ -255,10 +221,10 @@ class Reader(LogReader[SpeedLog]):
             self._mlperf.setdefault(key, value if isinstance(value, (int, float)) else str(value)[:200])
 
     def _source(self, rank: int | None, text: str) -> Windows:
-        node = _NODE.search(text)
+        node = _LINES["node"].search(text)
         key = (rank, None if node is None else int(node["node"]))
         if key not in self._sources and len(self._sources) >= _SOURCES:
-            self.problems.add("too_many_sources", f"more than {_SOURCES} sources in one log; the others are left out")
+            self.problems.add("too_many_sources", most=_SOURCES)
             return Windows(*key)
         return self._sources.setdefault(key, Windows(*key))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from typing import Any, Mapping
+from typing import Any
 
-from .reading import Problem, picked, plain_problems
+from .reading import Problem, picked, shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Rank:
     split: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Channel:
     """Connections of one kind between two ranks, as one side reports them.
 
@@ -59,9 +60,14 @@ class Channel:
     network: str
     device: int | None
     gdr: bool
-    count: int
     line: str
-    numbers: tuple[str, ...] = ()
+    count: int = 0
+    numbers: set[str] = dataclasses.field(default_factory=set)
+
+    @property
+    def own_end(self) -> int:
+        """The rank that prints the line."""
+        return self.target if self.direction == "receive" else self.source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,17 +86,18 @@ class Edge:
 class GdrLine:
     """What NCCL says about GPUDirect RDMA for a NIC, or for a GPU and a NIC (``gpu`` not empty).
 
-    ``distance``, ``limit``: NCCL's own numbers for the path between GPU and NIC, which depend on the version.
+    ``distance``, ``limit``: NCCL's own numbers for the path between GPU and NIC, which depend on the version. Lines
+    that differ in these alone are the same.
     """
 
     process: Process
     enabled: bool
     gpu: str
     hca: str
-    distance: int | None
-    limit: int | None
     read: bool | None
-    line: str
+    distance: int | None = dataclasses.field(compare=False)
+    limit: int | None = dataclasses.field(compare=False)
+    line: str = dataclasses.field(compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,58 +115,62 @@ _GDR = ("enabled", "gpu", "hca", "distance", "limit", "line")
 _CHANNEL = ("source", "target", "direction", "kind", "network", "device", "gdr", "count", "line")
 
 
-@dataclasses.dataclass(frozen=True)
+def _lists() -> Any:
+    return collections.defaultdict(dict)
+
+
+@dataclasses.dataclass
 class NcclLog:
-    """Everything that was found. ``hosts``: all that printed a line of NCCL; ``networks``: process -> names, in order
-    of appearance; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
-    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none;
-    ``notes``: new to the reader, no fault.
+    """Everything that was found; a dictionary with values None is a list of different things in order of appearance.
+
+    ``hosts``: all that printed a line of NCCL; ``networks``: process -> names; ``relaxed``: processes that named their
+    NICs -> whether with [RO]; ``sockets``: host -> interfaces with their addresses; ``environment``: variable ->
+    values; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
+    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
     """
 
-    lines: int
-    versions: tuple[str, ...]
-    hosts: tuple[str, ...]
-    ranks: tuple[Rank, ...]
-    channels: tuple[Channel, ...]
-    networks: Mapping[Process, tuple[str, ...]]
-    hcas: tuple[Hca, ...]
-    relaxed_ordering: bool | None
-    without_relaxed_ordering: tuple[Process, ...]
-    sockets: Mapping[str, tuple[str, ...]]
-    no_ib_device: tuple[Process, ...]
-    gdr: tuple[GdrLine, ...]
-    dma_buf: tuple[str, ...]
-    environment: Mapping[str, tuple[str, ...]]
-    edges: Mapping[Process, tuple[Edge, ...]]
-    connected: Mapping[Process, tuple[tuple[str, str], ...]]
-    notes: tuple[str, ...]
-    summaries: Mapping[Process, tuple[int, int] | None]
-    collnet: int
-    warnings: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    lines: int = 0
+    versions: dict[str, None] = dataclasses.field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    ranks: tuple[Rank, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    networks: dict[Process, dict[str, None]] = dataclasses.field(default_factory=_lists)
+    hcas: dict[Hca, None] = dataclasses.field(default_factory=dict)
+    relaxed: dict[Process, bool] = dataclasses.field(default_factory=dict)
+    sockets: dict[str, dict[str, None]] = dataclasses.field(default_factory=_lists)
+    no_ib_device: dict[Process, None] = dataclasses.field(default_factory=dict)
+    gdr: dict[GdrLine, None] = dataclasses.field(default_factory=dict)
+    environment: dict[str, dict[str, None]] = dataclasses.field(default_factory=_lists)
+    edges: dict[Process, dict[Edge, None]] = dataclasses.field(default_factory=_lists)
+    connected: dict[Process, dict[tuple[str, str], None]] = dataclasses.field(default_factory=_lists)
+    summaries: dict[Process, tuple[int, int] | None] = dataclasses.field(default_factory=dict)
+    collnet: int = 0
+    warnings: dict[str, None] = dataclasses.field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
 
     @property
     def good(self) -> bool:
         """There are lines of NCCL, and none of them is a complaint. It says nothing about the path."""
         return self.lines > 0 and not self.problems
 
+    @property
+    def relaxed_ordering(self) -> bool | None:
+        return all(self.relaxed.values()) if self.relaxed else None
+
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for a filter."""
-        return {
-            "ok": self.good,
-            "found": self.lines > 0,
-            "lines": self.lines,
-            "versions": list(self.versions),
-            "hosts": list(self.hosts),
-            "ranks": [{**picked(rank.process, "host", "pid"), **picked(rank, *_RANK)} for rank in self.ranks],
-            "networks": {process.name: list(names) for process, names in self.networks.items()},
-            "hcas": [dataclasses.asdict(hca) for hca in self.hcas],
-            "relaxed_ordering": self.relaxed_ordering,
-            "sockets": {host: list(names) for host, names in self.sockets.items()},
-            "gdr": [{"process": line.process.name, **picked(line, *_GDR)} for line in self.gdr],
-            "channels": [{"host": channel.process.host, **picked(channel, *_CHANNEL)} for channel in self.channels],
-            "environment": {name: list(values) for name, values in self.environment.items()},
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "problems": plain_problems(self.problems),
-        }
+        return shown(
+            self,
+            *("lines", "hosts", "relaxed_ordering", "problems"),
+            ok=self.good,
+            found=self.lines > 0,
+            versions=[*self.versions],
+            ranks=[{**picked(rank.process, "host", "pid"), **picked(rank, *_RANK)} for rank in self.ranks],
+            networks={process.name: [*names] for process, names in self.networks.items()},
+            hcas=[*self.hcas],
+            sockets={host: [*names] for host, names in self.sockets.items()},
+            gdr=[{"process": line.process.name, **picked(line, *_GDR)} for line in self.gdr],
+            channels=[{"host": channel.process.host, **picked(channel, *_CHANNEL)} for channel in self.channels],
+            environment={name: [*values] for name, values in self.environment.items()},
+            warnings=[*self.warnings],
+        )

@@ -16,30 +16,14 @@ that is repeated; sizes of two sweeps that take turns are two tests at once.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import re
-from typing import Any, Iterator, Sequence
+from typing import Iterable, Sequence
 
-from .reading import (
-    RECORD_LIMIT,
-    PartsReader,
-    Problem,
-    Problems,
-    Several,
-    integer,
-    names,
-    number,
-    picked,
-    plain,
-    plain_problems,
-)
+from .nccl_table import Device, Half, Row, Table, judge
+from .reading import RECORD_LIMIT, PartsReader, Several, integer, names, number
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
-_AVERAGE_TOLERANCE = 0.005
-_FACTOR_TOLERANCE = 0.02
-_ROUNDING = 0.005  # GB/s: two decimals
 
 _TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
 _ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
@@ -49,7 +33,6 @@ HEAD = re.compile(
     r"(?:# )?nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
     r"(?: step: (?P<step>\d{1,18})\((?P<way>factor|bytes)\))?"
 )
-_VALIDATION = re.compile(r"validation: (?P<value>\d)")
 RANK = re.compile(
     r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+\d{1,9} )?(?:Pid\s+(?P<pid>\d{1,12}) )?on\s+(?P<host>\S+) "
     r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
@@ -59,179 +42,19 @@ BOUNDS = re.compile(r"(?:# )?Out of bounds values : (?P<count>\d{1,18}) (?P<word
 AVERAGE = re.compile(r"(?:# )?Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
 _NAMED = re.compile(r"# Collective test (?P<when>starting|concluded): (?P<name>\S{1,60})")
 _VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
-_ERRORS = (
-    (re.compile(r"(?:Test )?(?:NCCL|CUDA) failure [^\n]{0,200}"), "look at the NCCL WARN lines before it"),
-    (re.compile(r"Invalid number of GPUs: [^\n]{0,120}"), "start one process per GPU, or fewer GPUs per process (-g)"),
-    (re.compile(r"Test timeout[^\n]{0,80}"), "a collective hangs: look at interfaces, firewall and GID index"),
-    (re.compile(r"Test failure [\w./]+:\d+"), "the line of the failure itself is not in the log"),
-)
 _FAILING = re.compile(r"(?P<host>[^\s:]+)(?: pid \d+)?: Test ")
 _PROGRAM = re.compile(
     r"\b(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv)_perf(?=_mpi\b|\b)"
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Half:
-    """Out-of-place or in-place: time (us), algbw and busbw (GB/s, 1e9), wrong values (None: not checked)."""
+class Reader(PartsReader[Table]):
+    """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log.
 
-    time_us: float
-    algbw: float
-    busbw: float
-    wrong: float | None
+    ``one_job`` of the result False: processes tested themselves, each alone.
+    """
 
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One size (bytes). ``root`` None: the table has no such column."""
-
-    size: int
-    count: int
-    type: str
-    redop: str
-    root: int | None
-    out_of_place: Half | None
-    in_place: Half | None
-    stamp: str | None = None
-
-    @property
-    def busbw(self) -> float:
-        """The better half: GB/s."""
-        return max(half.busbw for half in (self.out_of_place, self.in_place) if half is not None)
-
-
-@dataclasses.dataclass(frozen=True)
-class Device:
-    rank: int
-    host: str
-    pid: int
-    device: int
-    bus: str
-    model: str
-
-
-@dataclasses.dataclass
-class Table:
-    """One job. ``heads``: how often its head was printed (1 for a sound job); ``average_busbw``: as printed."""
-
-    source: int | None
-    collective: str | None = None
-    heads: int = 0
-    min_bytes: int | None = None
-    max_bytes: int | None = None
-    validation: bool | None = None
-    devices: list[Device] = dataclasses.field(default_factory=list)
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    out_of_bounds: int | None = None
-    out_of_bounds_ok: bool | None = None
-    average_busbw: float | None = None
-    average_ok: bool | None = None
-    nccl_version: str | None = None
-    problems: Problems = dataclasses.field(default_factory=Problems)
-    columns: int | None = None  # numbers per half
-    rooted: bool | None = None  # whether there is a root column
-    failed: bool = False
-    alone: bool = True  # no other table was open when it began
-    stepped: bool = False  # sizes grow by bytes, which a collective rounds to the same size
-    step: int = 2
-
-    @property
-    def finished(self) -> bool:
-        return self.average_busbw is not None
-
-    @property
-    def largest(self) -> Row | None:
-        return max(self.rows, key=lambda row: row.size, default=None)
-
-    @property
-    def reached(self) -> bool:
-        """No size comes behind the largest one."""
-        size = max((row.size for row in self.rows), default=0)
-        return (size + self.step if self.stepped else size * self.step) > (
-            self.max_bytes or 0
-        ) or size == self.max_bytes
-
-    @property
-    def ranks(self) -> int | None:
-        """The highest rank and one: who quotes a log often leaves out some of the lines that list the ranks."""
-        return max((device.rank for device in self.devices), default=-1) + 1 or None
-
-    @property
-    def checked(self) -> bool:
-        """Whether any result was compared with the right one."""
-        halves = [half for row in self.rows for half in (row.out_of_place, row.in_place) if half is not None]
-        return any(half.wrong is not None for half in halves)
-
-    @property
-    def hosts(self) -> list[str]:
-        return sorted({device.host for device in self.devices})
-
-    def sweeps(self) -> Iterator[list[int]]:
-        """Sizes of the rows of each type, operation and root."""
-        found: dict[tuple[str, str, int | None], list[int]] = {}
-        for row in self.rows:
-            found.setdefault((row.type, row.redop, row.root), []).append(row.size)
-        yield from found.values()
-
-    @property
-    def mixed(self) -> bool:
-        """Whether two sweeps take turns: one that begins again does so where it began, or below."""
-        for sizes in self.sweeps():
-            again = [
-                size
-                for before, size in zip([0, *sizes], sizes)
-                if size and (size < before or (size == before and not self.stepped))
-            ]
-            starts = [size for size in sizes if size][:1] + again
-            if any(before < after for before, after in zip(starts, starts[1:])):
-                return True
-        return False
-
-    def bus_factor(self) -> float | None:
-        """busbw / algbw where rounding does not blur it."""
-        for row in sorted(self.rows, key=lambda row: -row.size):
-            for half in (row.out_of_place, row.in_place):
-                if half is not None and math.isfinite(half.algbw) and half.algbw >= 0.5:
-                    return half.busbw / half.algbw
-        return None
-
-    def as_dict(self) -> dict[str, Any]:
-        largest = self.largest
-        timed = [row for row in self.rows if row.size > 0]
-        smallest = min(timed, key=lambda row: row.size, default=None)
-        return {
-            "ok": bool(self.rows) and not len(self.problems),
-            **picked(self, "collective", "ranks", "checked", "nccl_version", "finished"),
-            "hosts": self.hosts,
-            "devices": plain(self.devices),
-            "bytes": {"min": self.min_bytes, "max": self.max_bytes},
-            "rows": plain(self.rows),
-            "largest": None if largest is None else {**plain(largest), "busbw": plain(largest.busbw)},
-            "peak_busbw": plain(max((row.busbw for row in self.rows), default=None)),
-            "smallest": plain(smallest),
-            "average_busbw": plain(self.average_busbw),
-            "bus_factor": self.bus_factor(),
-            "out_of_bounds": {"count": self.out_of_bounds, "ok": self.out_of_bounds_ok},
-            "problems": plain_problems(self.problems.all()),
-        }
-
-
-@dataclasses.dataclass(frozen=True)
-class NcclTests(Several):
-    """The tables in their order. ``one_job`` False: processes tested themselves, each alone."""
-
-    PARTS = "tables"
-    tables: tuple[Table, ...]
-    one_job: bool | None
-    problems: tuple[Problem, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**super().as_dict(), "one_job": self.one_job}
-
-
-class Reader(PartsReader[NcclTests, Table]):
-    """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log."""
-
+    name = "nccl_tests"
     wants = "table of nccl-tests"
     MOST_RANKS = RECORD_LIMIT
 
@@ -241,7 +64,7 @@ class Reader(PartsReader[NcclTests, Table]):
         self._expected_hosts = expected_hosts
         self._torn: dict[int | None, str] = {}  # rank -> the beginning of a row that NCCL's lines broke
         self._named: set[str] = set()  # programs that were named since the last table
-        self._failed: dict[tuple[str, str], dict[str, None]] = {}  # what, remedy -> where
+        self._failed: dict[tuple[str, str], set[str]] = {}  # what, remedy -> where
 
     def line(self, line: Line) -> None:
         whole, line = line.text, self.bare(line)
@@ -263,58 +86,46 @@ class Reader(PartsReader[NcclTests, Table]):
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
             self._named.update(_PROGRAM.findall(stripped))
 
-    def result(self) -> NcclTests:
+    def result(self) -> Several[Table]:
         self.finish()
-        problems = self.problems.copy()
+        problem = self.problems.add
         tables = tuple(table for table in self.parts if table.rows or table.devices or table.heads)
         relayed = [each for each in self._failed if each[0].startswith("Test failure")]
         for said in [each for each in self._failed if each not in relayed] or relayed[:1]:
-            who = sorted(self._failed[said])
-            problems.add("failed", f"nccl-tests failed{' on ' * bool(who)}{names(who)}: {said[0]!r}; {said[1]}")
+            problem("failed", where=_on(self._failed[said]), said=said[0], remedy=said[1])
         if self.left_out:
-            problems.add("too_many_tables", f"more than {self.MOST} tables; {self.left_out} heads were left out")
+            problem("too_many_tables", most=self.MOST, left_out=self.left_out)
         with_rows = [table for table in tables if table.rows]
         apart = _apart(tables, with_rows)
         if apart:
-            hosts = sorted({host for table in tables for host in table.hosts})
-            problems.add(
-                "not_one_job",
-                f"several processes each ran a test of their own{' on ' + names(hosts) if hosts else ''}: nothing "
-                "crossed between them, and their figures say nothing about the network. nccl-tests was built "
-                "without MPI=1; build it again with MPI=1 and MPI_HOME",
-            )
+            problem("not_one_job", where=_on({host for table in tables for host in table.hosts}))
         elif with_rows and any(not table.rows and not table.failed for table in tables):
-            problems.add(
-                "head_without_rows",
-                "there is a head without rows and without an error: a test that was killed, or a second process "
-                "that tests itself (built without MPI=1)",
-            )
+            problem("head_without_rows")
         for table in with_rows:
-            _judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
-        if not with_rows and not problems:
-            unread = next((each for table in self.parts for each in table.problems.all()), None)
-            if unread:
-                problems.add(unread.code, unread.message)
-            else:
-                self.nothing(problems)
+            judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
+        if not with_rows and not self.problems:
+            unread = [each for table in self.parts for each in table.problems.all()][:1]
+            self.problems.put(*unread)
+            if not unread:
+                self.nothing()
         listed = any(len(table.devices) > 1 for table in tables)
-        return NcclTests(tables, not apart if with_rows or apart or listed else None, problems.all())
+        one_job = not apart if with_rows or apart or listed else None
+        return Several("tables", tables, self.problems.all(), {"one_job": one_job})
 
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _failure(self, rank: int | None, text: str) -> None:
-        for pattern, remedy in _ERRORS:
-            match = pattern.search(text)
-            if match:
-                table = self._open(rank)
-                if table is not None:
-                    table.failed = True
-                host, who = _FAILING.search(text), self._failed.setdefault((match[0].strip(), remedy), {})
-                if host and len(who) < RECORD_LIMIT:
-                    who.setdefault(host["host"])
-                if rank is not None and rank >= 0 and len(who) < RECORD_LIMIT:
-                    who.setdefault(f"rank {rank}")
-                return
+        said = self.failure(text)
+        if not said[0]:
+            return
+        table = self._open(rank)
+        if table is not None:
+            table.failed = True
+        host, who = _FAILING.search(text), self._failed.setdefault(said, set())
+        if host and len(who) < RECORD_LIMIT:
+            who.add(host["host"])
+        if rank is not None and rank >= 0 and len(who) < RECORD_LIMIT:
+            who.add(f"rank {rank}")
 
     def _broken(self, rank: int | None, text: str) -> None:
         """Keep what is before a line of NCCL, which the name of its host is glued to."""
@@ -376,9 +187,7 @@ class Reader(PartsReader[NcclTests, Table]):
             table = self._begin(rank)
         table.heads += 1
         table.stepped, table.step = head["way"] == "bytes", int(head["step"] or 2)
-        validation = _VALIDATION.search(text)
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
-        table.validation = None if validation is None else validation["value"] != "0"
 
     def _version(self, rank: int | None, text: str) -> None:
         match = _VERSION.search(text)
@@ -393,17 +202,14 @@ class Reader(PartsReader[NcclTests, Table]):
         row = row_of(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
         if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
-            table.problems.add(
-                "unreadable_row", f"a row of the table cannot be read (cut, or of a shape not known): {text[:160]!r}"
-            )
+            table.problems.add("unreadable_row", row=text[:160])
             return
         if len(table.rows) >= _ROWS:
-            table.problems.add("too_many_rows", f"more than {_ROWS} rows in one table; the rest is left out")
+            table.problems.add("too_many_rows", most=_ROWS)
             return
-        if table.rows and table.rows[-1].stamp and row.stamp and row.stamp < table.rows[-1].stamp:
-            table.problems.add(
-                "clock_backwards", f"the clock went back from {table.rows[-1].stamp} to {row.stamp} between two rows"
-            )
+        before = table.rows[-1].stamp if table.rows else None
+        if before and row.stamp and row.stamp < before:
+            table.problems.add("clock_backwards", before=before, after=row.stamp)
         table.rows.append(row)
 
     def _begin(self, rank: int | None) -> Table:
@@ -464,7 +270,9 @@ def _half(words: list[str]) -> Half | None:
     return Half(time, algbw, busbw, wrong)
 
 
-# ------------------------------------------------------------------------------------------------------------ judgement
+def _on(places: Iterable[str]) -> str:
+    where = names(sorted(places))
+    return f" on {where}" if where else ""
 
 
 def _follows(table: Table, size: int) -> bool:
@@ -485,106 +293,6 @@ def _apart(tables: Sequence[Table], with_rows: Sequence[Table]) -> bool:
 def _repeated(table: Table) -> bool:
     seen = [device.rank for device in table.devices]
     return len(set(seen)) != len(seen)
-
-
-def _judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) -> None:
-    add = table.problems.add
-    ranks, hosts = table.ranks, {device.host for device in table.devices}
-    if expected_ranks is not None and ranks is not None and ranks != expected_ranks:
-        add(
-            "missing_ranks",
-            f"{expected_ranks} ranks were started, {ranks} took part in this test: not one job (built without MPI=1?), "
-            "or some are missing",
-        )
-    listed = {device.rank for device in table.devices}
-    if ranks is not None and len(listed) < ranks:
-        add("missing_ranks", f"the list of ranks goes to {ranks - 1} and names {len(listed)} of them: the log is cut")
-    if expected_hosts is not None and hosts and len(hosts) != expected_hosts:
-        add("missing_hosts", f"{expected_hosts} hosts were to take part, the test ran on {names(sorted(hosts))} only")
-    if not table.finished:
-        add("unfinished", "the line 'Avg bus bandwidth' is missing: this test did not end normally")
-    _values(table)
-    _sizes(table)
-    _average(table)
-    _factor(table, ranks or expected_ranks)
-
-
-def _values(table: Table) -> None:
-    add = table.problems.add
-    bad = [row.size for row in table.rows for half in (row.out_of_place, row.in_place) if half and not _sane(half)]
-    if bad:
-        add("not_finite", f"time or bandwidth at {names(dict.fromkeys(bad))} bytes is not a finite positive number")
-    # Without a root column the last value is the largest error, which only the closing line judges.
-    wrong = [
-        row.size
-        for row in table.rows
-        for half in (row.out_of_place, row.in_place)
-        if half and row.root is not None and half.wrong
-    ]
-    if wrong:
-        add(
-            "wrong_values",
-            f"results at {names(dict.fromkeys(wrong))} bytes are wrong: the figures are worth nothing",
-        )
-    if table.out_of_bounds or table.out_of_bounds_ok is False:
-        add("out_of_bounds", f"{table.out_of_bounds} values out of bounds: the collective computed wrong results")
-    if table.average_ok is False:
-        add("below_minimum", f"average {table.average_busbw} GB/s is below the minimum that was asked for")
-    if table.average_busbw == 0 and (table.largest is not None and table.largest.busbw == 0):
-        add("one_rank", "all bandwidths are 0: a collective of one rank moves nothing")
-
-
-def _sane(half: Half) -> bool:
-    return all(math.isfinite(value) and value >= 0 for value in (half.time_us, half.algbw, half.busbw))
-
-
-def _sizes(table: Table) -> None:
-    sizes = [row.size for row in table.rows]
-    back = next((pair for sweep in table.sweeps() for pair in zip(sweep, sweep[1:]) if pair[1] < pair[0]), None)
-    if back is not None:
-        table.problems.add(
-            "sizes_go_back",
-            f"after {back[0]} bytes comes {back[1]}: "
-            + ("the rows of several jobs are mixed" if table.mixed else "the sweep was run several times")
-            + "; the rows of one job cannot be separated",
-        )
-    if table.max_bytes is not None and max(sizes) > table.max_bytes:
-        table.problems.add(
-            "outside_range",
-            f"the head says at most {table.max_bytes} bytes, but there is a row of {max(sizes)}: head and rows are not "
-            "of one run",
-        )
-
-
-def _average(table: Table) -> None:
-    """The printed average is that of all halves printed; if not, rows are missing or were changed."""
-    halves = [half.busbw for row in table.rows for half in (row.out_of_place, row.in_place) if half is not None]
-    if table.average_busbw is None or not math.isfinite(table.average_busbw) or not all(map(math.isfinite, halves)):
-        return
-    average = math.fsum(halves) / len(halves)
-    if abs(average - table.average_busbw) > _AVERAGE_TOLERANCE * table.average_busbw + 2 * _ROUNDING:
-        table.problems.add(
-            "average_disagrees",
-            f"the rows average to {average:.3f} GB/s, but the closing line says {table.average_busbw:g}: rows are "
-            "missing or do not belong to it",
-        )
-
-
-def _factor(table: Table, ranks: int | None) -> None:
-    """busbw / algbw tells how many ranks there were."""
-    factor, largest = table.bus_factor(), table.largest
-    if ranks is None or factor is None or largest is None or ranks < 1:
-        return
-    possible = {"all_reduce": 2 * (ranks - 1) / ranks, "gather or scatter": (ranks - 1) / ranks, "broadcast": 1.0}
-    if table.collective and "all_reduce" in table.collective:
-        possible = {"all_reduce": possible["all_reduce"]}
-    if all(abs(factor - value) > _FACTOR_TOLERANCE * max(value, 0.01) for value in possible.values()):
-        table.problems.add(
-            "factor_disagrees",
-            f"busbw / algbw is {factor:.3f}, but {ranks} ranks give "
-            f"{names(f'{value:.3f}' for value in possible.values())}"
-            ": the table is of another number of ranks",
-        )
 
 
 read = Reader.read

@@ -12,7 +12,7 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problem, Problems, Several, integer, number, plain, plain_problems
+from .reading import LogReader, Problems, Several, integer, number, shown
 from .tags import Line
 
 _TABLES = 1024
@@ -37,34 +37,22 @@ class Table:
     kind: str
     device: str | None
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
-    problems: Problems = dataclasses.field(default_factory=Problems)
+    problems: Problems = dataclasses.field(default_factory=lambda: Problems("perf_tables"))
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": bool(self.rows) and not len(self.problems),
-            "kind": self.kind,
-            "heading": self.heading,
-            "device": self.device,
-            "columns": list(self.columns),
-            "rows": [
-                {
-                    name: int(value) if name.lower() in _WHOLE and value.is_integer() else plain(value)
-                    for name, value in zip(self.columns, row)
-                }
-                for row in self.rows
-            ],
-            "problems": plain_problems(self.problems.all()),
-        }
+        rows = [
+            {
+                name: int(value) if name.lower() in _WHOLE and value.is_integer() else value
+                for name, value in zip(self.columns, row)
+            }
+            for row in self.rows
+        ]
+        ok = bool(self.rows) and not self.problems
+        return shown(self, "kind", "heading", "device", "columns", "problems", ok=ok, rows=rows)
 
 
-@dataclasses.dataclass(frozen=True)
-class PerfTables(Several):
-    PARTS = "tables"
-    tables: tuple[Table, ...]
-    problems: tuple[Problem, ...]
-
-
-class Reader(LogReader[PerfTables]):
+class Reader(LogReader[Several[Table]]):
+    name = "perf_tables"
     wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
 
     def __init__(self) -> None:
@@ -91,24 +79,22 @@ class Reader(LogReader[PerfTables]):
         if text or self._table is None or self._table.rows:
             self._table = self._header = None
 
-    def result(self) -> PerfTables:
+    def result(self) -> Several[Table]:
         self.finish()
-        problems = self.problems.copy()
-        tables = tuple(self._tables)
-        for table in tables:
+        for table in self._tables:
             if not table.rows:
-                table.problems.add("no_rows", f"a table {' | '.join(table.columns)[:120]} without a row")
+                table.problems.add("no_rows", columns=" | ".join(table.columns)[:120])
             _judge(table)
-        if not tables and not problems:
-            self.nothing(problems)
-        return PerfTables(tables, problems.all())
+        if not self._tables and not self.problems:
+            self.nothing()
+        return Several("tables", tuple(self._tables), self.problems.all())
 
     def _cells(self, cells: tuple[str, ...], text: str, ended: bool) -> None:
         if cells[0].lower() in _FIRST:
             self._header, self._table = cells[:64], None
         elif self._header is not None and all(_RULE.fullmatch(cell) for cell in cells):
             if len(self._tables) >= _TABLES:
-                self.problems.add("too_many_tables", f"more than {_TABLES} tables; the rest is left out")
+                self.problems.add("too_many_tables", most=_TABLES)
                 return
             kind = self._kind()
             # DLPerf's tables stand in running text: what is above them is not about them.
@@ -119,7 +105,7 @@ class Reader(LogReader[PerfTables]):
             values = [number(cell) for cell in cells]
             sound = len(cells) == len(self._table.columns) and None not in values and integer(cells[0]) is not None
             if not sound or (not ended and not text.endswith("|")):
-                self._table.problems.add("unreadable_row", f"a row that is not numbers, or cut: {text[:160]!r}")
+                self._table.problems.add("unreadable_row", row=text[:160])
             elif len(self._table.rows) < _ROWS:
                 self._table.rows.append(tuple(value for value in values if value is not None))
 
@@ -132,17 +118,14 @@ class Reader(LogReader[PerfTables]):
 
 def _judge(table: Table) -> None:
     if not all(math.isfinite(value) and value >= 0 for row in table.rows for value in row):
-        table.problems.add("not_finite", "a value of the table is not a finite positive number")
+        table.problems.add("not_finite")
         return
     if table.columns[-1] == "speedup" and "samples/s" in table.columns and table.rows and table.rows[0][-1] == 1:
         speed = table.columns.index("samples/s")
         first = table.rows[0][speed]
         for row in table.rows:
             if first <= 0 or abs(row[speed] / first - row[-1]) >= _SPEEDUP_ROUNDING:
-                table.problems.add(
-                    "speedup_disagrees",
-                    f"{row[speed]:g} is not {row[-1]:g} times {first:g}: the table contradicts itself",
-                )
+                table.problems.add("speedup_disagrees", speed=row[speed], speedup=row[-1], first=first)
 
 
 read = Reader.read

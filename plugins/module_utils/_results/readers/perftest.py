@@ -18,7 +18,8 @@ import math
 import re
 from typing import Any, Iterable
 
-from .reading import PartsReader, Problem, Problems, Several, integer, number, picked, plain, plain_problems
+from .reading import PartsReader, Problems, Several, integer, number, shown
+from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096
@@ -26,52 +27,10 @@ MEBI = float(1 << 20)
 UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 
-_TITLE = re.compile(
-    r"(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\s+\w+|Atomic|Raw Ethernet \w+|Raw Ethernet|Write with Imm|RDMA_Write "
-    r"with Imm)\s+(?P<both>Bidirectional )?(?:Post List )?(?P<kind>BW|Latency|Lat\w*) ?(?:by BW )?Test"
-)
-# Pairs stand two in a line, with blanks or tabs between.
-_PAIR = re.compile(
-    r"(?P<key>Dual-port|Number of qps|Connection type|Device|Transport type|Using SRQ|PCIe relax order|ibv_wr\* API"
-    r"|TX depth|RX depth|CQ Moderation|Mtu|Link type|GID index|Max inline data|rdma_cm QPs|Data ex\. method"
-    r"|Outstand reads|Lock-free|Using DDP|CQE Poll Batch|Using Enhanced Reorder|TOS|SL)\s*: (?P<value>\S+)"
-)
-_GID = re.compile(r"GID:\s+(?P<gid>\d{1,3}(?::\d{1,3}){15})")
-_COLUMN = re.compile(r"#\w+|tps average|(?:[^\s\[\]#]+ )?[^\s\[\]#]+\[[^\[\]]+\]")
-_KNOWN = re.compile(
-    r"#bytes|#iterations|BW (?:peak|average)\[(?P<unit>[^\]]+)\]|MsgRate\[Mpps\]|CPU_Util\[%+\]"
-    r"|tps average|t_(?:min|max|typical|avg|stdev)\[usec\]|99(?:\.9)?% percentile\[usec\]"
-)
-_OTHERS = re.compile(r"#sl|(?:BW|MsgRate) Port[12]\[[^\]]+\]")  # of one port or service level: the row is of all
-# What perftest itself remarks of a run.
-_NOTE = re.compile(r"(?:WARNING|Warning): .*|Requested (?:mtu|SQ size) .*|Changing to .*|Device not recognized .*")
+_LINES = Patterns("perftest.yml")
 _LATENCIES = (
     *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
     *("99% percentile[usec]", "99.9% percentile[usec]"),
-)
-_ROW = re.compile(r"\d{1,18}\s+\d{1,18}\s+\S.*")
-_GPU = re.compile(
-    r"initializing CUDA|Picking device No\.|cuMemAlloc\(\) of a \d+ bytes GPU buffer|allocated GPU buffer"
-)
-_FAILURES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile("Did not detect devices"), "load the RDMA driver, and give the container /dev/infiniband"),
-    (re.compile("Unable to find the Infiniband/RoCE device"), "check the name of the device with ibv_devices"),
-    (re.compile(r"Couldn't connect to \S{1,120}"), "start the server first, and check address and port"),
-    (re.compile("Unable to init the socket connection"), "start the server first, and check address and port"),
-    (re.compile(r"Failed to modify QP \S{1,20} to RTR"), "use a GID index of RoCE v2 with the address of each host"),
-    (
-        re.compile(r"Failed status 12\b.{0,60}"),
-        "retries exceeded: the packets do not arrive; check GID index, routing, PFC and ECN",
-    ),
-    (
-        re.compile(r"Failed status 4\b.{0,60}"),
-        "local protection error: in a VM look at ATS, ACS and the peer memory module",
-    ),
-    (re.compile(r"Failed status \d{1,4}\b.{0,60}"), "look the status up in the list of ibv_wc_status"),
-    (re.compile("Completion with error at (?:client|server)"), "read the line with 'Failed status' behind it"),
-    (re.compile("Couldn't allocate MR|Couldn't register"), "raise the limit of locked memory (ulimit -l unlimited)"),
-    (re.compile(r"(?:BW result|Msg rate)\s+is below \w+"), "it is less than the limit that was asked for"),
-    (re.compile("Conflicting CPU frequency values detected"), "run it with -F; the times are in doubt otherwise"),
 )
 _WARNINGS = "Conflicting CPU"
 
@@ -89,6 +48,9 @@ class Bandwidth:
     @property
     def gigabits_per_second(self) -> float:
         return 8 * self.gigabytes_per_second
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "gigabits_per_second": self.gigabits_per_second}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +82,7 @@ class Test:
     bandwidth: dict[int, Bandwidth] = dataclasses.field(default_factory=dict)
     again: list[Bandwidth] = dataclasses.field(default_factory=list)  # later rows of a test that goes on and on
     latency: dict[int, Latency] = dataclasses.field(default_factory=dict)
-    problems: Problems = dataclasses.field(default_factory=Problems)
+    problems: Problems = dataclasses.field(default_factory=lambda: Problems("perftest"))
     columns: tuple[str, ...] | None = None
     heads: int = 0
     notes: tuple[str, ...] = ()
@@ -132,47 +94,23 @@ class Test:
 
     def as_dict(self) -> dict[str, Any]:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
-        peak = max((row.gigabytes_per_second for row in self.bandwidth.values()), default=None)
-        mtu = integer(self.settings.get("mtu", "").partition("[")[0])
-        return {
-            "ok": self.rows > 0 and not len(self.problems),
-            **picked(self, "title", "verb", "bidirectional", "unit", "gpu_memory"),
+        return shown(
+            self,
+            *("title", "verb", "bidirectional", "unit", "gpu_memory", "settings", "gids", "notes", "problems"),
+            ok=self.rows > 0 and not self.problems,
             **{key: self.settings.get(key) for key in ("device", "link_type")},
-            "mtu": mtu,
-            "gid_index": integer(self.settings.get("gid_index", "")),
-            "queue_pairs": integer(self.settings.get("number_of_qps", "")),
-            "settings": dict(self.settings),
-            "gids": list(self.gids),
-            "bandwidth": [_bandwidth(row) for row in (*self.bandwidth.values(), *self.again)],
-            "largest": None if largest is None else _bandwidth(largest),
-            "peak_gigabytes_per_second": plain(peak),
-            "latency": plain(list(self.latency.values())),
-            "notes": list(self.notes),
-            "problems": plain_problems(self.problems.all()),
-        }
+            mtu=integer(self.settings.get("mtu", "").partition("[")[0]),
+            gid_index=integer(self.settings.get("gid_index", "")),
+            queue_pairs=integer(self.settings.get("number_of_qps", "")),
+            bandwidth=[*self.bandwidth.values(), *self.again],
+            largest=largest,
+            peak_gigabytes_per_second=max((row.gigabytes_per_second for row in self.bandwidth.values()), default=None),
+            latency=[*self.latency.values()],
+        )
 
 
-def _bandwidth(row: Bandwidth) -> dict[str, Any]:
-    result: dict[str, Any] = plain({**dataclasses.asdict(row), "gigabits_per_second": row.gigabits_per_second})
-    return result
-
-
-@dataclasses.dataclass(frozen=True)
-class Perftest(Several):
-    PARTS = "tests"
-    tests: tuple[Test, ...]
-    problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return bool(self.tables) and super().good
-
-    @property
-    def tables(self) -> tuple[Test, ...]:
-        return tuple(test for test in self.tests if test.rows)
-
-
-class Reader(PartsReader[Perftest, Test]):
+class Reader(PartsReader[Test]):
+    name = "perftest"
     wants = "table of perftest"
 
     def __init__(self) -> None:
@@ -191,37 +129,29 @@ class Reader(PartsReader[Perftest, Test]):
             self._row(line, text)
         elif text.startswith("#bytes"):
             self._header(line.rank, text)
-        elif text.endswith("Test") and _TITLE.search(text):
+        elif text.endswith("Test") and _LINES["title"].search(text):
             self._title(line.rank, text)
         elif ":" in text:
             self._settings(line.rank, text)
         if not text[0].isdigit():
             self._failure(text)
-            if _GPU.search(text):
+            if _LINES["gpu"].search(text):
                 self._test(line.rank).gpu_memory = True
-            elif _NOTE.match(text) and text[:200] not in (notes := self._test(line.rank).notes):
+            elif _LINES["note"].match(text) and text[:200] not in (notes := self._test(line.rank).notes):
                 self._test(line.rank).notes = (*notes[:31], text[:200])
 
-    def result(self) -> Perftest:
+    def result(self) -> Several[Test]:
         self.finish()
-        problems = self.problems.copy()
-        if self.left_out:
-            problems.add("too_many_tests", f"more than {self.MOST} tests; {self.left_out} were left out")
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         failed = self.census.failures()
         for test in tests:
             test.notes = (*test.notes, *(doubt for doubt in self._doubts if not test.latency))
             for doubt in self._doubts if test.latency else ():
-                test.problems.add("clock_in_doubt", doubt)
+                test.problems.add("clock_in_doubt", doubt=doubt)
             if not test.rows:
-                test.problems.add(
-                    "no_rows",
-                    f"the test {test.title or 'without a title'} has no row that could be read: nothing measured"
-                    + (f". The log tells of a failure: {failed}" if failed else ""),
-                )
-        if not tests and not problems:
-            self.nothing(problems)
-        return Perftest(tests, problems.all())
+                why = f". The log tells of a failure: {failed}" if failed else ""
+                test.problems.add("no_rows", test=test.title or "without a title", failed=why)
+        return self.several("tests", tests, bool(tests))
 
     # ------------------------------------------------------------------------------------------------------- lines
 
@@ -230,12 +160,12 @@ class Reader(PartsReader[Perftest, Test]):
         # The title again before any row: the other end of the same test. Behind rows: the next test.
         if test is None or test.rows or (test.title is not None and test.title != text):
             test = self.begin(rank, Test())
-        match = _TITLE.search(text)
+        match = _LINES["title"].search(text)
         if match is not None:
             test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
 
     def _settings(self, rank: int | None, text: str) -> None:
-        gid = _GID.search(text)
+        gid = _LINES["gid"].search(text)
         if gid:
             test = self._test(rank)
             octets = [int(octet) for octet in gid["gid"].split(":")]
@@ -243,32 +173,28 @@ class Reader(PartsReader[Perftest, Test]):
             if name not in test.gids and len(test.gids) < 64:
                 test.gids.append(name)
             return
-        for pair in _PAIR.finditer(text):
+        for pair in _LINES["pair"].finditer(text):
             key = re.sub(r"[^a-z0-9]+", "_", pair["key"].lower()).strip("_")
-            settings = self._test(rank).settings
-            if settings.setdefault(key, pair["value"][:120]) != pair["value"][:120] and key in ("mtu", "link_type"):
-                self._test(rank).problems.add(
-                    "ends_differ", f"the two ends say {pair['key']} {settings[key]} and {pair['value'][:120]}"
-                )
+            test, value = self._test(rank), pair["value"][:120]
+            if test.settings.setdefault(key, value) != value and key in ("mtu", "link_type"):
+                test.problems.add("ends_differ", setting=pair["key"], one=test.settings[key], other=value)
 
     def _header(self, rank: int | None, text: str) -> None:
         test = self._test(rank)
-        columns = tuple(_COLUMN.findall(text))
-        rest = _COLUMN.sub("", text).strip()
-        known = {column: _KNOWN.fullmatch(column) for column in columns}
+        columns = tuple(_LINES["column"].findall(text))
+        rest = _LINES["column"].sub("", text).strip()
+        known = {column: _LINES["known_column"].fullmatch(column) for column in columns}
         units = {match["unit"] for match in known.values() if match and match["unit"]}
         others = [column for column, match in known.items() if not match]
         if rest or len(units) > 1 or not units <= set(UNITS) or (others and "MsgRate[Mpps]" not in columns):
             test.columns = ()
-            test.problems.add("unknown_columns", f"a table with columns that are not known is left out: {text[:200]!r}")
+            test.problems.add("unknown_columns", head=text[:200])
             return
         test.columns, test.closed, test.heads = columns, False, test.heads + 1
         test.unit = units.pop() if units else None
         for column in others:
-            if not _OTHERS.fullmatch(column):
-                test.problems.add(
-                    "unknown_columns", f"the column {column[:60]} is not known: the table is read without it"
-                )
+            if not _LINES["part_column"].fullmatch(column):
+                test.problems.add("unknown_columns/left_out", column=column[:60])
 
     def _close(self, rank: int | None) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
@@ -278,7 +204,7 @@ class Reader(PartsReader[Perftest, Test]):
 
     def _row(self, line: Line, text: str) -> None:
         test = self.current.get(line.rank)
-        if test is None or not test.columns or not _ROW.fullmatch(text):
+        if test is None or not test.columns or not _LINES["row"].fullmatch(text):
             return
         words = text.split()
         if len(words) != len(test.columns):
@@ -288,17 +214,15 @@ class Reader(PartsReader[Perftest, Test]):
             if len(words) + 1 == len(test.columns) and test.columns[-1] == "MsgRate[Mpps]" and line.ended:
                 words.append("nan")
             else:
-                test.problems.add(
-                    "unreadable_row", f"a row with {len(words)} of {len(test.columns)} columns (cut?): {text[:160]!r}"
-                )
+                test.problems.add("unreadable_row", words=len(words), columns=len(test.columns), row=text[:160])
                 return
         values = {column: number(word) for column, word in zip(test.columns, words)}
         size, iterations = integer(words[0]), integer(words[test.columns.index("#iterations")])
         if size is None or iterations is None or None in values.values():
-            test.problems.add("unreadable_row", f"a row that is not numbers: {text[:160]!r}")
+            test.problems.add("unreadable_row/numbers", row=text[:160])
             return
         if test.rows >= _ROWS:
-            test.problems.add("too_many_rows", f"more than {_ROWS} rows in one table; the rest is left out")
+            test.problems.add("too_many_rows", most=_ROWS)
         elif test.unit is None:
             self._latency(test, size, iterations, values)
         else:
@@ -311,7 +235,7 @@ class Reader(PartsReader[Perftest, Test]):
         average, peak = values.get(f"BW average[{unit}]"), values.get(f"BW peak[{unit}]")
         rate = values.get("MsgRate[Mpps]")
         if average is None or not math.isfinite(average) or average < 0:
-            test.problems.add("not_finite", f"the bandwidth at {size} bytes is {average}")
+            test.problems.add("not_finite", size=size, rate=average)
             return
         rate = rate if rate is not None and math.isfinite(rate) else None
         row = Bandwidth(size, iterations, average * scale, peak * scale if peak and math.isfinite(peak) else None, rate)
@@ -323,11 +247,8 @@ class Reader(PartsReader[Perftest, Test]):
         ):
             pass  # the other end, which times for itself
         elif known != row:
-            test.problems.add(
-                "two_measurements",
-                f"two different measurements of {size} bytes, {known.gigabytes_per_second:.3f} and "
-                f"{row.gigabytes_per_second:.3f} GB/s: two runs in one log, or the ends disagree",
-            )
+            said = {"one": known.gigabytes_per_second, "other": row.gigabytes_per_second}
+            test.problems.add("two_measurements", size=size, **said)
             return
         if rate:
             # Rounding: the rate carries 6 decimals, the bandwidth 2 (6 below 0.1 Gb/s).
@@ -335,36 +256,32 @@ class Reader(PartsReader[Perftest, Test]):
             ratios = (1, 2) if test.bidirectional else (1,)
             computed = size * rate * 1e6 / 1e9
             if all(abs(row.gigabytes_per_second - times * computed) > slack * times * computed for times in ratios):
-                test.problems.add(
-                    "unit_disagrees",
-                    f"{size} bytes x {rate} million/s are {computed:.3f} GB/s, but the row says "
-                    f"{row.gigabytes_per_second:.3f} ({average} {unit}): wrong unit, or not one measurement",
-                )
+                said = {"said": row.gigabytes_per_second, "printed": average, "computed": computed}
+                test.problems.add("unit_disagrees", size=size, rate=rate, unit=unit, **said)
 
     @staticmethod
     def _latency(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
         row = Latency(size, iterations, *map(values.get, _LATENCIES))
         given = [value for value in dataclasses.astuple(row)[2:] if value is not None]
         if not given or not all(math.isfinite(value) and value >= 0 for value in given):
-            test.problems.add("not_finite", f"a latency at {size} bytes is missing, not finite, or negative")
+            test.problems.add("not_finite/latency", size=size)
             return
         known = test.latency.setdefault(size, row)
         if known != row:
-            test.problems.add("two_measurements", f"two different measurements of {size} bytes in one table")
+            test.problems.add("two_measurements/latency", size=size)
         low, high = row.minimum_us, row.maximum_us
         if low is not None and high is not None and row.average_us is not None and not low <= row.average_us <= high:
-            test.problems.add("clock_backwards", f"at {size} bytes the average is not between minimum and maximum")
+            test.problems.add("clock_backwards", size=size)
 
     def _failure(self, text: str) -> None:
-        for pattern, remedy in _FAILURES:
-            match = pattern.search(text)
-            if match:
-                said = f"perftest says {match[0].strip()!r}; {remedy}"
-                if not match[0].startswith(_WARNINGS):
-                    self.problems.add("failed", said)
-                elif said not in self._doubts:
-                    self._doubts.append(said)
-                return
+        said, remedy = self.failure(text)
+        if not said:
+            return
+        problem = self.problems.worded("failed", said=said, remedy=remedy)
+        if not said.startswith(_WARNINGS):
+            self.problems.put(problem)
+        elif problem.message not in self._doubts:
+            self._doubts.append(problem.message)
 
     def _test(self, rank: int | None) -> Test:
         """The test that is open; what comes behind the line below the rows is of the next one."""
@@ -386,8 +303,7 @@ def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
             before.notes = (*before.notes, "printed by both ends, counted once")
             before.gids += [gid for gid in test.gids if gid not in before.gids]
             before.gpu_memory |= test.gpu_memory
-            for problem in test.problems.all():
-                before.problems.add(problem.code, problem.message)
+            before.problems.put(*test.problems.all())
             continue
         found.append(test)
     return tuple(found)

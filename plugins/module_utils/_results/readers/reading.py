@@ -7,19 +7,23 @@ the content of a log, and never calls a log good in which it found nothing.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
-from pathlib import Path
+import statistics
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
+from .census import Census
+from .tables import Table
 from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
 RECORD_LIMIT = 1 << 16  # records of one kind that a reader keeps; a log of 65,536 ranks is no log of a run
-_SAMPLE = 1 << 16
 _COLLECT = 1 << 17
 _PER_CODE = 5
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_TEXTS = Table("problems.yml")
+_FAILURES = Table("failures.yml")
 
 Source = Union[str, bytes, Iterable[Union[str, bytes]]]
 
@@ -33,16 +37,30 @@ class Problem:
 
 
 class Problems:
-    """Findings in order. A million times the same finding stays a handful, with the number of the others."""
+    """What one reader says is wrong, in the words of problems.yml and in order.
 
-    def __init__(self) -> None:
+    A million times the same stays a handful, with the number of the others.
+    """
+
+    def __init__(self, reader: str) -> None:
+        self._reader = reader
         self._found: list[Problem] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, code: str, message: str) -> None:
-        self._counts[code] = self._counts.get(code, 0) + 1
-        if self._counts[code] <= _PER_CODE:
-            self._found.append(Problem(code, message))
+    def add(self, name: str, /, **words: Any) -> None:
+        """``name``: CODE, or CODE/WHICH where a code has several texts; ``words``: what its text has in braces."""
+        self.put(self.worded(name, **words))
+
+    def worded(self, name: str, /, **words: Any) -> Problem:
+        own = _TEXTS[self._reader]
+        text = own[name] if name in own else _TEXTS["reading"][name]
+        return Problem(name.partition("/")[0], text.format(**words))
+
+    def put(self, *problems: Problem) -> None:
+        for problem in problems:
+            self._counts[problem.code] = self._counts.get(problem.code, 0) + 1
+            if self._counts[problem.code] <= _PER_CODE:
+                self._found.append(problem)
 
     def all(self) -> tuple[Problem, ...]:
         more = tuple(
@@ -51,11 +69,6 @@ class Problems:
             if count > _PER_CODE
         )
         return (*self._found, *more)
-
-    def copy(self) -> Problems:
-        other = Problems()
-        other._found, other._counts = list(self._found), dict(self._counts)
-        return other
 
     def __len__(self) -> int:
         return len(self._found)
@@ -69,27 +82,38 @@ def picked(thing: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names}
 
 
-def plain_problems(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [dataclasses.asdict(problem) for problem in problems]
+def shown(thing: Any, /, *names: str, **more: Any) -> dict[str, Any]:
+    """``more``, and fields and properties by their names, all of it `plain`."""
+    return {key: plain(value) for key, value in {**more, **picked(thing, *names)}.items()}
 
 
-class Several:
-    """A result with several parts: good if there are some, and nothing is wrong with them or with the log."""
+Part = TypeVar("Part")
 
-    PARTS = ""  # name of the field that has them
+
+@dataclasses.dataclass(frozen=True)
+class Several(Generic[Part]):
+    """A result with several parts: good if there are some, and nothing is wrong with them or with the log.
+
+    ``name``: what `as_dict` calls the parts; ``more``: its further entries.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
     problems: tuple[Problem, ...]
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def all_problems(self) -> list[Problem]:
+        """Of the log, and of each part that has some of its own."""
+        own = (part.problems.all() for part in self.parts if hasattr(part, "problems"))
+        return [*self.problems, *(problem for problems in own for problem in problems)]
 
     @property
     def good(self) -> bool:
-        parts = getattr(self, self.PARTS)
-        return bool(parts) and not self.problems and not any(len(getattr(part, "problems", ())) for part in parts)
+        return bool(self.parts) and not self.all_problems
 
     def as_dict(self) -> dict[str, Any]:
-        parts = getattr(self, self.PARTS)
-        problems = plain_problems(self.problems)
-        for part in parts:
-            problems += plain_problems(part.problems.all())
-        return {"ok": self.good, self.PARTS: [part.as_dict() for part in parts], "problems": problems}
+        return shown(self, ok=self.good, **{self.name: self.parts}, **self.more, problems=self.all_problems)
 
 
 # ----------------------------------------------------------------------------------------------------------- sources
@@ -118,11 +142,7 @@ def pieces(source: Source) -> Iterator[bytes]:
 def file_pieces(path: str) -> Iterator[bytes]:
     """A file in pieces. Raises OSError."""
     with open(path, "rb") as stream:
-        while True:
-            piece = stream.read(PIECE)
-            if not piece:
-                return
-            yield piece
+        yield from iter(lambda: stream.read(PIECE), b"")
 
 
 def is_path(value: str) -> bool:
@@ -145,75 +165,6 @@ def source_of(value: Any) -> Iterator[bytes]:
     return pieces(value)
 
 
-# ----------------------------------------------------------------------------------------------- what kind of log it is
-
-
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_FAILED = re.compile(
-    r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
-    r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
-)
-# Marks at the start of a file, and words anywhere in it -> program. The first that are there name what wrote the log.
-_PROGRAMS = json.loads(Path(__file__).with_name("programs.json").read_text(encoding="utf-8"))
-
-
-def identify(sample: bytes) -> str | None:
-    """What wrote this, if it is known; only the program's name, for a message."""
-    text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
-    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
-    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
-    return next(marks, None) or next(found, None)
-
-
-class Census:
-    """What went by: sizes, and the first and the last of it as evidence."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self.lines = 0
-        self.nul = False
-        self._head = b""
-        self._tail = b""
-
-    def add(self, piece: bytes) -> None:
-        self.bytes += len(piece)
-        self.lines += piece.count(b"\n")
-        self.nul = self.nul or b"\0" in piece
-        if len(self._head) < _SAMPLE:
-            self._head += piece[: _SAMPLE - len(self._head)]
-        self._tail = piece[-_SAMPLE:] if len(piece) >= _SAMPLE else (self._tail + piece)[-_SAMPLE:]
-
-    @property
-    def binary(self) -> bool:
-        return self.nul or (self._head.count(b"\xff") + len(re.findall(rb"[\x01-\x06\x0e-\x1a]", self._head))) > max(
-            8, len(self._head) // 20
-        )
-
-    def describe(self) -> str:
-        """What was found in place of what was looked for."""
-        if not self.bytes:
-            return "the log is empty: the program did not start, or its output went elsewhere"
-        sample = self._head + b"\n" + self._tail
-        program = identify(sample)
-        size = f"{self.bytes} bytes, {self.lines} lines"
-        if program:
-            return f"this looks like {program} ({size})"
-        if self.binary:
-            return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
-        if not sample.strip():
-            return f"there is only white space ({size})"
-        failed = self.failures()
-        if failed:
-            return f"found {size}, which tell of a failure: {failed}"
-        first = next(line for line in sample.splitlines() if line.strip())
-        return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"
-
-    def failures(self) -> str:
-        """The first lines that tell of a failure."""
-        lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
-        return " | ".join(list(dict.fromkeys(line.strip()[:160] for line in lines if _FAILED.search(line)))[:3])
-
-
 # ------------------------------------------------------------------------------------------------------------- readers
 
 
@@ -223,19 +174,21 @@ Result = TypeVar("Result")
 class LogReader(Generic[Result]):
     """Feed a log in pieces; subclasses take the lines and judge at the end."""
 
+    name = ""  # of the reader in problems.yml
     wants = ""  # what is looked for, for the message of a log without it
     needles: Sequence[bytes] | None = None
 
     def __init__(self) -> None:
         self.census = Census()
-        self.problems = Problems()
+        self.problems = Problems(self.name)
         self.demultiplexer = Demultiplexer(self.needles)
 
     @classmethod
     def read(cls, source: Source, *options: Any, **named: Any) -> Result:
         """Read a log from its pieces (text, bytes, or an iterable of them); options are those of the reader."""
         reader = cls(*options, **named)
-        reader.read_pieces(source)
+        for piece in pieces(source):
+            reader.feed(piece)
         return reader.result()
 
     def feed(self, piece: str | bytes) -> None:
@@ -261,11 +214,6 @@ class LogReader(Generic[Result]):
         """Whole lines, none of them begun before. Must find just what `slow` finds."""
         self.slow(lines)
 
-    def read_pieces(self, source: Source) -> None:
-        """All of it; `result` ends it."""
-        for piece in pieces(source):
-            self.feed(piece)
-
     def finish(self) -> None:
         for line in self.demultiplexer.rest():
             self._take(line)
@@ -279,26 +227,28 @@ class LogReader(Generic[Result]):
 
     def _take(self, line: Line) -> None:
         if line.dropped:
-            self.problems.add(
-                "overlong_line",
-                f"{who(line.rank)} wrote a line of more than {len(line.text)} bytes ({line.dropped} more); it is left "
-                f"out. It begins with {line.text[:80]!r}",
-            )
+            said = {"length": len(line.text), "dropped": line.dropped, "start": line.text[:80]}
+            self.problems.add("overlong_line", who=who(line.rank), **said)
         else:
             self.line(line._replace(text=_COLOUR.sub("", line.text)) if "\x1b" in line.text else line)
 
-    def nothing(self, problems: Problems | None = None) -> None:
+    def failure(self, text: str) -> tuple[str, str]:
+        """What the program prints in this line when it fails, and what to do; both empty if it does not fail."""
+        for pattern, remedy in _FAILURES[self.name].items():
+            match = re.search(pattern, text)
+            if match:
+                return match[0].strip(), remedy
+        return "", ""
+
+    def nothing(self) -> None:
         """Say that what was looked for is not there, and what is."""
-        (self.problems if problems is None else problems).add(
-            "no_result", f"no {self.wants} in this log: {self.census.describe()}"
-        )
+        self.problems.add("no_result", wants=self.wants, found=self.census.describe())
 
 
-Part = TypeVar("Part")
 _TASK = re.compile(r"\[?(?:rank ?)?(\d{1,6})\]?:?")
 
 
-class PartsReader(LogReader[Result], Generic[Result, Part]):
+class PartsReader(LogReader[Several[Part]], Generic[Part]):
     """A log with several parts (tables, tests, runs); each rank writes one at a time. ``MOST`` parts are kept, and the
     open ones of ``MOST_RANKS`` ranks."""
 
@@ -320,6 +270,14 @@ class PartsReader(LogReader[Result], Generic[Result, Part]):
             task = _TASK.match(label)
             rank = int(task[1]) if task else self._labels.setdefault(label, -1 - len(self._labels))
         return line._replace(rank=rank, text=text)
+
+    def several(self, name: str, parts: Iterable[Part], measured: bool) -> Several[Part]:
+        """The result; if nothing was measured, it says so."""
+        if self.left_out:
+            self.problems.add(f"too_many_{name}", most=self.MOST, left_out=self.left_out)
+        if not measured and not self.problems:
+            self.nothing()
+        return Several(name, tuple(parts), self.problems.all())
 
     def begin(self, rank: int | None, part: Part) -> Part:
         if len(self.parts) < self.MOST:
@@ -367,9 +325,13 @@ def positive(value: Any) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """As JSON can carry it: nan and infinities as text, mappings and sequences as dict and list."""
+    """As JSON can carry it: nan and infinities as text, results, mappings and sequences as dict and list."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
+    if isinstance(value, Problems):
+        value = value.all()
+    elif hasattr(value, "as_dict"):
+        value = value.as_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -385,18 +347,16 @@ def finite(values: Iterable[float | None]) -> list[float]:
 
 def spread(values: Sequence[float]) -> dict[str, float | int | None]:
     """Count, mean, median, extremes, and (max - min) / median of finite values; None where there is none."""
-    ordered = sorted(values)
-    if not ordered:
+    if not values:
         return {"count": 0, "mean": None, "median": None, "min": None, "max": None, "relative_spread": None}
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    low, median, high = min(values), statistics.median(values), max(values)
     return {
-        "count": len(ordered),
-        "mean": math.fsum(ordered) / len(ordered),
+        "count": len(values),
+        "mean": math.fsum(values) / len(values),
         "median": median,
-        "min": ordered[0],
-        "max": ordered[-1],
-        "relative_spread": (ordered[-1] - ordered[0]) / median if median > 0 else None,
+        "min": low,
+        "max": high,
+        "relative_spread": (high - low) / median if median > 0 else None,
     }
 
 

@@ -99,7 +99,7 @@ def _speed(log: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     found = mxnet_speed.read(source_of(log), total, dropped)
     if not found.sources and not found.mlperf:
         printed = mxnet_scaling.read_printed(source_of(log), repeats)
-        if printed.groups:
+        if printed.parts:
             return {"kind": "printed", **printed.as_dict()}
     return {"kind": "log", **found.as_dict()}
 

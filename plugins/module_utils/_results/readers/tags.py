@@ -96,14 +96,8 @@ class Demultiplexer:
         """Nothing waits for its end: the next byte begins a line."""
         return not self._physical and not self._open and self._inside is None
 
-    def feed(self, data: str | bytes) -> list[Line]:
-        return list(self.lines(data))
-
-    def close(self) -> list[Line]:
-        return list(self.rest())
-
     def lines(self, data: str | bytes) -> Iterator[Line]:
-        """As `feed`, one by one."""
+        """The lines that end in this piece of the output."""
         if isinstance(data, str):
             data = data.encode("utf-8", "surrogatepass")
         end = data.rfind(b"\n")
@@ -294,7 +288,7 @@ def _needle(source: _Source) -> bytes:
 def lines_of(text: str | bytes) -> list[Line]:
     """All lines of a complete output, in the order in which they were complete."""
     reader = Demultiplexer()
-    return reader.feed(text) + reader.close()
+    return [*reader.lines(text), *reader.rest()]
 
 
 def by_rank(text: str, streams: Sequence[str] = ("stdout",)) -> dict[int, list[str]]:

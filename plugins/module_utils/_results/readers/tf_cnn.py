@@ -13,13 +13,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
-from . import machine as machine_lines
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, Problems, names, picked, plain, plain_problems, who
+from . import machine
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, names, shown, who
+from .tables import Patterns
 from .tags import Line
-
-__all__ = ["Problem", "RankResult", "Reader", "RunResult", "StepLine", "Total", "read"]
 
 TOLERANCE = 0.01
 _STEP_ROUNDING = 0.05  # images/s: step lines carry one decimal
@@ -27,26 +26,10 @@ _TOTAL_ROUNDING = 0.005
 
 _STEP_LIMIT = 20_000  # step lines that are kept for a curve
 
-_STEP = re.compile(
-    r"(?P<step>\d{1,12})\s+images/sec: (?P<speed>\d+(?:\.\d+)?|nan|inf)"
-    r"(?: \+/- (?P<uncertainty>\d+\.\d|nan|inf) \(jitter = (?P<jitter>\d+\.\d|nan|inf)\))?"
-    # Three decimals in the original; a glued next line may follow at once, so the count of digits matters.
-    r"(?:\s+(?P<loss>-?\d+\.\d{3}|-?\d+\.\d+(?=\s|$)|(?i:nan|-?inf)))?"
-    r"(?:\s+(?P<top_1>[01]\.\d{3})\s+(?P<top_5>[01]\.\d{3}))?"
-)
-_TOTAL = re.compile(r"total images/sec: (?P<total>\d+\.\d{2}|\d+(?:\.\d+)?|nan|inf)")
-# Some releases print these as fractions, "1024.0".
-_GLOBAL = re.compile(r"Batch size:\s+(?P<global>\d{1,12})(?:\.0+)? global")
-_PER_DEVICE = re.compile(r"(?<![\d.])(?P<device>\d{1,12})(?:\.0+)? per device")
-# Of "Devices:  ['/gpu:0', '/gpu:1']": what one process drives. Under Horovod the list names the ranks, one device each.
-_OWN_DEVICE = re.compile(r"'(?!horovod/)[^']*\b(?:device|[cg]pu):[^']*'")
-_PARAMETERS = re.compile(
-    r"^(?P<name>TensorFlow|PyTorch|Model|Dataset|Mode|SingleSess|Num batches|Num epochs|Devices|Data format|Optimizer"
-    r"|Variables|AllReduce|Horovod on|Image size|Precision):\s+(?P<value>\S.*)"
-)
+_LINES = Patterns("tf_cnn.yml")
 # What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
 # need not have are looked for until they are found once.
-_NEEDLES = (b"images/sec: ", machine_lines.NEEDLE)
+_NEEDLES = (b"images/sec: ", machine.NEEDLE)
 _HEADER = b":  "
 _ONCE = {
     "num_batches": b"Num batches:",
@@ -70,21 +53,7 @@ class StepLine(NamedTuple):
     rank: int | None
     step: int
     images_per_second: float
-    uncertainty: float | None
-    jitter: float | None
     loss: float | None
-    top_1: float | None = None
-    top_5: float | None = None
-
-    @property
-    def standard_deviation(self) -> float | None:
-        """Of the speed of single steps (images/s): what is printed as +/- is this divided by sqrt(steps)."""
-        return None if self.uncertainty is None else self.uncertainty * math.sqrt(self.step)
-
-
-class Total(NamedTuple):
-    rank: int | None
-    images_per_second: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,14 +70,14 @@ class RankResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunResult:
-    """``total``: the lowest printed total (images/s), None if none; ``sum_of_ranks``: of the per-rank figures.
+    """``totals``: as printed (images/s); ``total``: the lowest of them, None if none; ``sum_of_ranks``: per rank.
 
     ``agree`` is None if one of the two is missing. ``relative_difference`` = (sum - total) / total.
     ``steps`` are at most 20,000, evenly over the log; ``step_lines`` counts all, ``last_step`` is the highest.
     """
 
     ranks: tuple[RankResult, ...]
-    totals: tuple[Total, ...]
+    totals: tuple[float, ...]
     total: float | None
     sum_of_ranks: float | None
     relative_difference: float | None
@@ -127,16 +96,15 @@ class RunResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for a filter or a module."""
-        return {
-            "ok": self.good,
-            "ranks": len(self.ranks),
-            "per_rank": [plain(rank) for rank in self.ranks],
-            "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
-            "printed_totals": [plain(total.images_per_second) for total in self.totals],
-            **picked(self, "total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing"),
-            "parameters": dict(self.parameters),
-            "problems": plain_problems(self.problems),
-        }
+        return shown(
+            self,
+            *("total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing", "parameters", "problems"),
+            ok=self.good,
+            ranks=len(self.ranks),
+            per_rank=self.ranks,
+            agreement={"ok": self.agree, "relative_difference": self.relative_difference},
+            printed_totals=self.totals,
+        )
 
 
 class _Found:
@@ -151,8 +119,7 @@ class _Found:
         self.back: dict[int, tuple[int, int]] = {}  # rank -> (from, to): a step that went backwards
         self.first: int | None = None  # step of the first line without a tag
         self.again = False  # it came once more, behind a total
-        self.totals: list[Total] = []
-        self.total_count = 0
+        self.totals: list[float] = []
         self.parameters: dict[str, str] = {}
         self.sick_loss = False
         self.sick_speed: set[int | None] = set()
@@ -162,27 +129,25 @@ class _Found:
         """Whether there was a step."""
         stepped = False
         if "images/sec" in text:
-            for match in _STEP.finditer(text):
+            for match in _LINES["step"].finditer(text):
                 if not ended and "." not in match["speed"]:
                     self.cut = match[0]  # tf_cnn_benchmarks prints one decimal: the rest of this number is missing
                     continue
-                rest = (_number(match[name]) for name in ("uncertainty", "jitter", "loss", "top_1", "top_5"))
-                step = StepLine(rank, int(match["step"]), float(match["speed"]), *rest)
-                self._step(step)
+                loss = None if match["loss"] is None else float(match["loss"])
+                self._step(StepLine(rank, int(match["step"]), float(match["speed"]), loss))
                 stepped = True
-            for match in _TOTAL.finditer(text) if "total" in text else ():
+            for match in _LINES["total"].finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
                     continue
-                self.total_count += 1
                 if len(self.totals) < RECORD_LIMIT:
-                    self.totals.append(Total(rank, float(match["total"])))
+                    self.totals.append(float(match["total"]))
             return stepped
-        for key, pattern in (("batch_size_global", _GLOBAL), ("batch_size_per_device", _PER_DEVICE)):
-            found = pattern.search(text)
+        for key in ("batch_size_global", "batch_size_per_device"):
+            found = _LINES[key].search(text)
             if found:
                 self.parameters.setdefault(key, found[1])
-        parameter = _PARAMETERS.match(text.strip())
+        parameter = _LINES["parameter"].match(text.strip())
         if parameter:
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return stepped
@@ -200,7 +165,7 @@ class _Found:
         self.steps.add_all(len(lines), lambda index: _step_line(*lines[index][:2]))
         for rank, (step, text) in ends.items():
             self.last[int(rank)] = _step_line(text, rank)
-            self.highest = step if self.highest is None else max(self.highest, step)
+            self.highest = max(self.highest or 0, step)
         return True
 
     def _end_of(self, rank: bytes) -> tuple[int, bytes]:
@@ -209,7 +174,7 @@ class _Found:
 
     def _step(self, step: StepLine) -> None:
         self.steps.add(step)
-        self.highest = step.step if self.highest is None else max(self.highest, step.step)
+        self.highest = max(self.highest or 0, step.step)
         self.sick_loss |= step.loss is not None and not math.isfinite(step.loss)
         if not math.isfinite(step.images_per_second):
             self.sick_speed.add(step.rank)
@@ -231,16 +196,13 @@ class _Found:
 def _step_line(text: bytes, rank: bytes) -> StepLine:
     """A line of the usual shape."""
     words = text.decode().rpartition(">:")[2].split()
-    return StepLine(int(rank), int(words[0]), float(words[2]), float(words[4]), float(words[7][:-1]), float(words[8]))
-
-
-def _number(text: str | None) -> float | None:
-    return None if text is None else float(text)
+    return StepLine(int(rank), int(words[0]), float(words[2]), float(words[8]))
 
 
 class Reader(LogReader[RunResult]):
     """``expected_ranks``: how many ranks were started; None: believe the log."""
 
+    name = "tf_cnn"
     wants = "step line, total or machine line"
 
     def __init__(self, expected_ranks: int | None = None) -> None:
@@ -251,7 +213,7 @@ class Reader(LogReader[RunResult]):
         # line 9, step 1). Kept beside the first one until a line does not fit; until then every line is looked at.
         self._unglued: _Found | None = _Found()
         self._untagged_lines = 0
-        self._machine: list[tuple[int | None, dict[str, Any]]] = []
+        self._machine: list[tuple[int | None, dict[str, Any]]] = []  # tag and record
         self._begun = False
 
     def quick(self, lines: bytes) -> None:
@@ -275,21 +237,14 @@ class Reader(LogReader[RunResult]):
     def result(self) -> RunResult:
         """End of the output."""
         self.finish()
-        numbered = self._untagged_lines >= _UNGLUE_MINIMUM and self._unglued is not None and self._unglued.steps.seen
-        found = self._unglued if numbered and self._unglued is not None else self._plain
-        return _judge(
-            found,
-            self._machine,
-            self.problems.copy(),
-            expected=self._expected,
-            numbered=bool(numbered),
-            seen=self.census.describe,
-        )
+        if self._untagged_lines >= _UNGLUE_MINIMUM and self._unglued is not None and self._unglued.steps.seen:
+            return self._judge(self._unglued, numbered=True)
+        return self._judge(self._plain, numbered=False)
 
     def line(self, line: Line) -> None:
         if line.rank is not None:
             self._no_listing()
-        mark = line.text.find(machine_lines.MARK)
+        mark = line.text.find(machine.MARK)
         if line.stream != "stdout" and mark < 0 and "images/sec" not in line.text:
             return
         if mark >= 0:
@@ -304,7 +259,7 @@ class Reader(LogReader[RunResult]):
                 self._narrow()
             elif stepped and line.rank is not None:
                 # Each rank prints its header before its steps: when all have stepped, no header is to come.
-                world = self._expected or _world(self._plain, [], False)
+                world = self._expected or _world(self._plain, [])
                 self._begun = world is not None and len(self._plain.last) >= world
                 self._narrow()
 
@@ -329,166 +284,115 @@ class Reader(LogReader[RunResult]):
         self.demultiplexer.needles = _NEEDLES if self._begun else (*_NEEDLES, _HEADER, *header)
 
     def _machine_line(self, tag: int | None, text: str) -> None:
-        try:
-            record = machine_lines.record_of(text)
-        except ValueError as error:
-            self.problems.add(
-                "unreadable_machine_line", f"the machine line of {who(tag)} cannot be read: {error}: {text[:200]!r}"
-            )
+        record = machine.record_of(text, tag, self.problems)
+        if record is None or machine.is_foreign(record, tag, self.problems):
             return
-        if tag is not None and tag != record["rank"] and record["world"] > 1:
-            self.problems.add(
-                "rank_conflict", f"mpirun's tag says rank {tag}, the machine line in it says rank {record['rank']}"
-            )
-        elif len(self._machine) < RECORD_LIMIT:
+        if len(self._machine) < RECORD_LIMIT:
             self._machine.append((tag, record))
+
+    # ----------------------------------------------------------------------------------------------------- judgement
+
+    def _judge(self, found: _Found, numbered: bool) -> RunResult:
+        problem = self.problems.add
+        records = [record for _tag, record in self._machine]
+        separate = len(records) > 1 and all(record["world"] == 1 for record in records)
+        if separate:
+            problem("not_one_job", count=len(records))
+        ranks = self._ranks(found, separate)
+        self._complete(ranks, found, self._expected or (None if separate else _world(found, records)))
+        self._sane(ranks, found, records)
+
+        totals = tuple(found.totals)
+        sound = [total for total in totals if math.isfinite(total)]
+        lowest = min(sound, default=None)
+        if len(sound) < len(totals):
+            problem("speed_not_finite/total")
+        apart = not found.last and not records and len(found.at_end) == len(totals) > 1
+        apart = apart and all(
+            abs(step.images_per_second - total) <= TOLERANCE * total + _STEP_ROUNDING
+            for step, total in zip(found.at_end, totals)
+        )
+        if apart or found.again:
+            problem("not_one_job/totals", count=len(totals))
+        elif lowest is not None and max(sound) - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
+            problem("totals_disagree", lowest=lowest, highest=max(sound))
+        if not totals and (ranks or found.steps.seen):
+            problem("missing_total")
+        sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks and not found.again else None
+        agree: bool | None = None
+        relative: float | None = None
+        if sum_of_ranks is not None and lowest and not apart:
+            relative = (sum_of_ranks - lowest) / lowest
+            rounding = _TOTAL_ROUNDING + _STEP_ROUNDING * sum(1 for rank in ranks if rank.source == "step_line")
+            agree = abs(sum_of_ranks - lowest) <= TOLERANCE * lowest + rounding
+            if not agree:
+                said = {"sum": sum_of_ranks, "total": lowest, "percent": 100 * relative}
+                problem("inconsistent_total", ranks=len(ranks), **said)
+        if not ranks and not totals:
+            self.nothing()
+        figures = (ranks, totals, lowest, sum_of_ranks, relative, agree, tuple(found.steps.entries), found.parameters)
+        return RunResult(*figures, numbered, self.problems.all(), found.steps.seen, found.highest)
+
+    def _ranks(self, found: _Found, separate: bool) -> tuple[RankResult, ...]:
+        results: dict[int, RankResult] = {}
+        for position, (tag, record) in enumerate(self._machine):
+            # Separate jobs all call themselves rank 0: number them by tag, else by order.
+            rank = (position if tag is None else tag) if separate else int(record["rank"])
+            if rank in results:
+                self.problems.add("duplicate_rank", rank=rank)
+                continue
+            host = record.get("host")
+            name, speed = host if isinstance(host, str) else None, float(record["images_per_second"])
+            results[rank] = RankResult(rank, name, speed, "machine_line", machine.loss_of(record), record)
+        last = found.last
+        for rank, (before, after) in found.back.items():
+            self.problems.add("steps_go_back", rank=rank, before=before, after=after)
+        end = max((step.step for step in last.values()), default=0)
+        behind = sorted(rank for rank, step in last.items() if step.step < end)
+        if behind:
+            self.problems.add("unfinished", ranks=names(behind), end=end)
+        for rank, step in last.items():
+            if rank not in results:
+                results[rank] = RankResult(rank, None, step.images_per_second, "step_line", step.loss)
+        if results:
+            return tuple(results[rank] for rank in sorted(results))
+        # No marks at all: the lines of the last step are one per rank, but of which one is not known.
+        return tuple(RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in found.at_end)
+
+    def _complete(self, ranks: tuple[RankResult, ...], found: _Found, world: int | None) -> None:
+        if world is None or not (ranks or found.totals) or len(ranks) == world:
+            return
+        if len(ranks) > world:
+            self.problems.add("too_many_ranks", world=world, ranks=len(ranks))
+        elif not ranks:
+            self.problems.add("missing_ranks/all")
+        else:
+            known = {rank.rank for rank in ranks}
+            missing = names(rank for rank in range(world) if rank not in known)
+            without = "" if None in known else f"; without a result: rank(s) {missing}"
+            self.problems.add("missing_ranks", world=world, ranks=len(ranks), without=without)
+
+    def _sane(self, ranks: tuple[RankResult, ...], found: _Found, records: list[dict[str, Any]]) -> None:
+        if machine.weights_differ(records):
+            self.problems.add("weights_differ")
+        if found.sick_speed:
+            self.problems.add("speed_not_finite", ranks=names(who(rank) for rank in found.sick_speed))
+        if found.cut is not None:
+            self.problems.add("cut_line", figure=found.cut)
+        if found.sick_loss or any(rank.loss is not None and not math.isfinite(rank.loss) for rank in ranks):
+            self.problems.add("loss_not_finite")
 
 
 read = Reader.read
 
 
-def _judge(
-    found: _Found,
-    machine: list[tuple[int | None, dict[str, Any]]],
-    problems: Problems,
-    *,
-    expected: int | None,
-    numbered: bool,
-    seen: Callable[[], str],
-) -> RunResult:
-    problem = problems.add
-
-    separate = len(machine) > 1 and all(record["world"] == 1 for _tag, record in machine)
-    if separate:
-        problem(
-            "not_one_job",
-            f"{len(machine)} processes each trained alone (each says that it is the only rank): they were not one job",
-        )
-    ranks = _rank_results(found, machine, separate, problem)
-    world = expected or _world(found, machine, separate)
-    _complete(ranks, found, world, problem)
-    _sane(ranks, found, machine, problem)
-
-    totals = tuple(found.totals)
-    sound = [total.images_per_second for total in totals if math.isfinite(total.images_per_second)]
-    lowest = min(sound, default=None)
-    if len(sound) < len(totals):
-        problem("speed_not_finite", "a printed total is not a finite number")
-    apart = not found.last and not machine and len(found.at_end) == len(totals) > 1
-    apart = apart and all(
-        abs(step.images_per_second - total.images_per_second) <= TOLERANCE * total.images_per_second + _STEP_ROUNDING
-        for step, total in zip(found.at_end, totals)
-    )
-    if apart or found.again:
-        problem(
-            "not_one_job",
-            f"each of {len(totals)} totals is of a run of its own: runs one behind the other, or processes that each "
-            "trained alone",
-        )
-    elif lowest is not None:
-        highest = max(sound)
-        if highest - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
-            problem(
-                "totals_disagree",
-                f"the ranks print different totals, {lowest:.2f} to {highest:.2f} images/s; "
-                "each should be the total of all ranks",
-            )
-    if not totals and (ranks or found.steps.seen):
-        problem("missing_total", "no 'total images/sec' line: the run did not end normally")
-    sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks and not found.again else None
-    agree: bool | None = None
-    relative: float | None = None
-    if sum_of_ranks is not None and lowest and not apart:
-        relative = (sum_of_ranks - lowest) / lowest
-        rounding = _TOTAL_ROUNDING + _STEP_ROUNDING * sum(1 for rank in ranks if rank.source == "step_line")
-        agree = abs(sum_of_ranks - lowest) <= TOLERANCE * lowest + rounding
-        if not agree:
-            problem(
-                "inconsistent_total",
-                f"the log contradicts itself: the {len(ranks)} ranks add up to {sum_of_ranks:.2f} images/s, "
-                f"but the printed total is {lowest:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
-            )
-    if not ranks and not totals:
-        problem("no_result", f"nothing was measured: no {Reader.wants} in this output; {seen()}")
-    figures = (ranks, totals, lowest, sum_of_ranks, relative, agree)
-    lines = (tuple(found.steps.entries), found.parameters, numbered, problems.all(), found.steps.seen, found.highest)
-    return RunResult(*figures, *lines)
-
-
-def _rank_results(
-    found: _Found, machine: list[tuple[int | None, dict[str, Any]]], separate: bool, problem: Any
-) -> tuple[RankResult, ...]:
-    results: dict[int, RankResult] = {}
-    for position, (tag, record) in enumerate(machine):
-        # Separate jobs all call themselves rank 0: number them by tag, else by order.
-        rank = (position if tag is None else tag) if separate else int(record["rank"])
-        if rank in results:
-            problem("duplicate_rank", f"rank {rank} reported twice: two runs in one log, or two jobs at once")
-            continue
-        host = record.get("host")
-        name, speed = host if isinstance(host, str) else None, float(record["images_per_second"])
-        results[rank] = RankResult(rank, name, speed, "machine_line", machine_lines.loss_of(record), record)
-    last = found.last
-    for rank, (before, after) in found.back.items():
-        problem(
-            "steps_go_back", f"rank {rank} went from step {before} back to step {after}: two runs in one log, or mixed"
-        )
-    if last:
-        end = max(step.step for step in last.values())
-        behind = sorted(rank for rank, step in last.items() if step.step < end)
-        if behind:
-            problem("unfinished", f"rank(s) {names(behind)} stopped before step {end}, where the others ended")
-    for rank, step in last.items():
-        if rank not in results:
-            results[rank] = RankResult(rank, None, step.images_per_second, "step_line", step.loss)
-    if results:
-        return tuple(results[rank] for rank in sorted(results))
-    # No marks at all: the lines of the last step are one per rank, but of which one is not known.
-    return tuple(RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in found.at_end)
-
-
-def _world(found: _Found, machine: list[tuple[int | None, dict[str, Any]]], separate: bool) -> int | None:
+def _world(found: _Found, records: list[dict[str, Any]]) -> int | None:
     """How many ranks the log itself says there were."""
-    if separate:
-        return None
-    if machine:
-        return max(int(record["world"]) for _tag, record in machine)
+    if records:
+        return max(int(record["world"]) for record in records)
     whole, part = (found.parameters.get(key) for key in ("batch_size_global", "batch_size_per_device"))
     if whole and part and int(part) and int(whole) % int(part) == 0:
         devices = int(whole) // int(part)
-        own = len(_OWN_DEVICE.findall(found.parameters.get("devices", "")))
+        own = len(_LINES["own_device"].findall(found.parameters.get("devices", "")))
         return devices // own if own and devices % own == 0 else devices
-    return found.total_count or None
-
-
-def _complete(ranks: tuple[RankResult, ...], found: _Found, world: int | None, problem: Any) -> None:
-    if world is None or not (ranks or found.totals) or len(ranks) == world:
-        return
-    known = {rank.rank for rank in ranks}
-    missing = [rank for rank in range(world) if rank not in known]
-    if len(ranks) < world:
-        which = "" if None in known else f"; without a result: rank(s) {names(missing)}"
-        said = f"{world} ranks were started, {len(ranks)} have a result{which}"
-        problem("missing_ranks", said if ranks else "a total is there, and no step of any rank: the log is cut")
-    else:
-        problem(
-            "too_many_ranks",
-            f"{world} ranks were started, but {len(ranks)} have a result: not one job, or two logs in one",
-        )
-
-
-def _sane(
-    ranks: tuple[RankResult, ...], found: _Found, machine: list[tuple[int | None, dict[str, Any]]], problem: Any
-) -> None:
-    checksums = {str(record["checksum"]) for _tag, record in machine if record.get("checksum")}
-    if len(checksums) > 1 or any(record.get("checksums_equal") is False for _tag, record in machine):
-        problem("weights_differ", "the ranks ended with different weights: they did not train together")
-    if found.sick_speed:
-        problem(
-            "speed_not_finite", f"{names(who(rank) for rank in found.sick_speed)} printed a speed that is no number"
-        )
-    if found.cut is not None:
-        problem("cut_line", f"the output ends in the middle of a figure, which is left out: {found.cut!r}")
-    sick = [rank for rank in ranks if rank.loss is not None and not math.isfinite(rank.loss)]
-    if sick or found.sick_loss:
-        problem("loss_not_finite", "the loss is not a finite number: the arithmetic broke down, whatever the speed")
+    return len(found.totals) or None

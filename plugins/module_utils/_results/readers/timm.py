@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Problem, Several, plain_problems, positive, who
+from .reading import RECORD_LIMIT, LogReader, Several, positive, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -39,32 +40,15 @@ class Measured:
     precision: str | None
     layout: str | None
 
-
-@dataclasses.dataclass(frozen=True)
-class Timm(Several):
-    PARTS = "results"
-    results: tuple[Measured, ...]
-    problems: tuple[Problem, ...]
-
-    def as_dict(self) -> dict[str, Any]:
+    def figure(self, alone: bool) -> dict[str, Any]:
+        """As `compare_figures` takes it. Ranks that share nothing are never added; ``alone``: there is no other one."""
+        settings = {"precision": self.precision, "batch": self.batch}
         return {
-            "ok": self.good,
-            "results": [dataclasses.asdict(each) for each in self.results],
-            "figures": [self._figure(each) for each in self.results if each.kind == "train"],
-            "problems": plain_problems(self.problems),
-        }
-
-    def _figure(self, each: Measured) -> dict[str, Any]:
-        """As `compare_figures` takes it. Ranks that share nothing are never added."""
-        several = len({other.rank for other in self.results}) > 1
-        name = f"timm {each.model}" + (f", rank {each.rank}" if several and each.rank is not None else "")
-        settings = {"precision": each.precision, "batch": each.batch}
-        return {
-            "name": name,
-            "images_per_second": each.images_per_second,
+            "name": f"timm {self.model}" + ("" if alone or self.rank is None else f", rank {self.rank}"),
+            "images_per_second": self.images_per_second,
             "nodes": 1,
             "ranks": 1,
-            "note": NOTE + (f"; {each.layout}" if each.layout else ""),
+            "note": NOTE + (f"; {self.layout}" if self.layout else ""),
             **{key: value for key, value in settings.items() if value is not None},
         }
 
@@ -80,7 +64,8 @@ class _Voice:
     layout: str | None = None
 
 
-class Reader(LogReader[Timm]):
+class Reader(LogReader[Several[Measured]]):
+    name = "timm"
     wants = "result of timm's benchmark.py (--result and JSON, or CSV with train_samples_per_sec)"
 
     def __init__(self) -> None:
@@ -90,19 +75,14 @@ class Reader(LogReader[Timm]):
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        voice = self._voices.get(line.rank)
-        if voice is None:
-            if not self._matters(text) or len(self._voices) >= RECORD_LIMIT:
-                return
-            voice = self._voices[line.rank] = _Voice()
+        if line.rank not in self._voices and len(self._voices) >= RECORD_LIMIT:
+            return
+        voice = self._voices.setdefault(line.rank, _Voice())
         said, reduced = _PRECISION.search(text), _REDUCED.search(text)
         if said:
             voice.precision, voice.layout = _FORMATS.get(said["precision"], said["precision"]), said["layout"]
         elif reduced:
-            self.problems.add(
-                "batch_reduced",
-                f"{who(line.rank)} ran out of memory and went on with batches of {reduced['batch']}: another case",
-            )
+            self.problems.add("batch_reduced", who=who(line.rank), batch=reduced["batch"])
         elif text == _DELIMITER:
             self._cut(line.rank, voice)
             voice.parts, voice.size, voice.header = [], 0, None
@@ -113,11 +93,6 @@ class Reader(LogReader[Timm]):
         elif voice.header is not None:
             self._row(line.rank, voice, voice.header, text)
 
-    @staticmethod
-    def _matters(text: str) -> bool:
-        csv_header = text.startswith("model,") and "_samples_per_sec" in text
-        return text == _DELIMITER or csv_header or bool(_PRECISION.search(text) or _REDUCED.search(text))
-
     def _json(self, line: Line, voice: _Voice, parts: list[str]) -> None:
         """json.dumps with an indent: only the outermost bracket is at the beginning of a line."""
         if line.stream == "stderr":
@@ -125,7 +100,7 @@ class Reader(LogReader[Timm]):
         parts.append(line.text)
         voice.size += len(line.text)
         if voice.size > _LONGEST:
-            self.problems.add("too_long", f"{who(line.rank)}: a result of more than {_LONGEST} characters; left out")
+            self.problems.add("too_long", who=who(line.rank), most=_LONGEST)
             voice.parts = None
             return
         if line.text.rstrip() not in ("}", "]", "{}", "[]"):
@@ -134,7 +109,7 @@ class Reader(LogReader[Timm]):
         try:
             said = json.loads(text)
         except ValueError:
-            self.problems.add("not_json", f"{who(line.rank)}: what follows --result is no JSON: {text[:80]!r}")
+            self.problems.add("not_json", who=who(line.rank), text=text[:80])
             return
         for entry in said if isinstance(said, list) else [said]:
             self._entry(line.rank, voice, entry)
@@ -144,38 +119,35 @@ class Reader(LogReader[Timm]):
         if not text:
             voice.header = None
         elif len(cells) != len(header):
-            self.problems.add("cut_row", f"{who(rank)}: {len(cells)} cells under {len(header)}: {text[:80]!r}")
+            self.problems.add("cut_row", who=who(rank), cells=len(cells), header=len(header), text=text[:80])
             voice.header = None
         else:
             self._entry(rank, voice, dict(zip(header, cells)))
 
     def _entry(self, rank: int | None, voice: _Voice, entry: Any) -> None:
         if not isinstance(entry, Mapping) or not entry.get("model"):
-            self.problems.add("not_a_result", f"{who(rank)}: a result without a model: {str(entry)[:80]!r}")
+            self.problems.add("not_a_result", who=who(rank), text=str(entry)[:80])
             return
         model = str(entry["model"])[:120]
+        problem = functools.partial(self.problems.add, who=who(rank), model=model)
         if entry.get("error"):
-            self.problems.add("failed", f"{who(rank)}: {model} failed: {str(entry['error'])[:160]}")
+            problem("failed", error=str(entry["error"])[:160])
             return
         kinds = [kind for kind in ("train", "infer") if f"{kind}_samples_per_sec" in entry]
         if not kinds:
-            self.problems.add("no_rate", f"{who(rank)}: {model} has no samples per second")
+            problem("no_rate")
         for kind in kinds:
             rate, step, batch, size = (
                 positive(entry.get(f"{kind}_{name}"))
                 for name in ("samples_per_sec", "step_time", "batch_size", "img_size")
             )
             if rate is None:
-                value = str(entry.get(f"{kind}_samples_per_sec"))[:40]
-                self.problems.add("no_rate", f"{who(rank)}: {model}, {kind}: {value} is no rate")
+                problem("no_rate/value", kind=kind, value=str(entry.get(f"{kind}_samples_per_sec"))[:40])
                 continue
             if step and batch and rate > batch / step * 1e3 * _ROUNDING:
-                self.problems.add(
-                    "rate_disagrees",
-                    f"{who(rank)}: {model}, {kind}: {rate:g} images/s are more than {batch:g} in {step:g} ms allow",
-                )
+                problem("rate_disagrees", kind=kind, rate=rate, batch=batch, step=step)
             if len(self._found) >= RECORD_LIMIT:
-                self.problems.add("too_many_results", f"more than {RECORD_LIMIT} results; the rest is left out")
+                self.problems.add("too_many_results", most=RECORD_LIMIT)
                 return
             self._found.append(
                 Measured(rank, model, kind, rate, step, _whole(batch), _whole(size), voice.precision, voice.layout)
@@ -183,16 +155,18 @@ class Reader(LogReader[Timm]):
 
     def _cut(self, rank: int | None, voice: _Voice) -> None:
         if voice.parts is not None:
-            self.problems.add("unfinished", f"{who(rank)}: a result that does not end")
+            self.problems.add("unfinished", who=who(rank))
 
-    def result(self) -> Timm:
+    def result(self) -> Several[Measured]:
         self.finish()
         for rank, voice in self._voices.items():
             self._cut(rank, voice)
             voice.parts = None
         if not self._found and not self.problems:
             self.nothing()
-        return Timm(tuple(self._found), self.problems.all())
+        alone = len({each.rank for each in self._found}) == 1
+        figures = [each.figure(alone) for each in self._found if each.kind == "train"]
+        return Several("results", tuple(self._found), self.problems.all(), {"figures": figures})
 
 
 def _whole(value: float | None) -> int | None:

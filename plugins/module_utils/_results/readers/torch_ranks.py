@@ -18,24 +18,12 @@ import re
 from typing import Any, Mapping, Sequence
 
 from . import machine
-from .reading import (
-    RECORD_LIMIT,
-    LogReader,
-    Problem,
-    Problems,
-    finite,
-    names,
-    number,
-    picked,
-    plain,
-    plain_problems,
-    spread,
-    who,
-)
+from .reading import RECORD_LIMIT, LogReader, Problems, Several, finite, names, number, shown, spread, who
 from .tags import Line
 
 TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock counts for all
 _OWN = 0.001  # a record's own figures against each other: only rounding
+_AT_THE_TOP = ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second", "per_rank")
 _FILE_LIMIT = 1 << 25  # bytes of a --json file
 
 _TEXT = re.compile(
@@ -60,60 +48,30 @@ class Run:
     sum_of_ranks: float
     relative_difference: float | None
     agree: bool | None
-    problems: tuple[Problem, ...]
-
-    @property
-    def good(self) -> bool:
-        return self.agree is True and not self.problems
+    problems: Problems
 
     def as_dict(self) -> dict[str, Any]:
         speeds = [float(record["images_per_second"]) for record in self.ranks]
-        return {
-            "ok": self.good,
-            **picked(self, "world", "total", "sum_of_ranks"),
-            "ranks": len(self.ranks),
-            "hosts": sorted({str(record["host"]) for record in self.ranks if record.get("host")}),
-            "agreement": {"ok": self.agree, "relative_difference": self.relative_difference},
-            "images_per_second": spread(speeds),
-            "slowest_rank": self.ranks[speeds.index(min(speeds))]["rank"] if speeds else None,
-            "per_rank": [plain(record) for record in self.ranks],
-            "problems": plain_problems(self.problems),
-        }
+        return shown(
+            self,
+            *("world", "total", "sum_of_ranks", "problems"),
+            ok=self.agree is True and not self.problems,
+            ranks=len(self.ranks),
+            hosts=sorted({str(record["host"]) for record in self.ranks if record.get("host")}),
+            agreement={"ok": self.agree, "relative_difference": self.relative_difference},
+            images_per_second=spread(speeds),
+            slowest_rank=self.ranks[speeds.index(min(speeds))]["rank"] if speeds else None,
+            per_rank=self.ranks,
+        )
 
 
-@dataclasses.dataclass(frozen=True)
-class TorchRanks:
-    """All runs of a log, in order. ``problems``: of the log as a whole; each run has its own."""
+class Reader(LogReader[Several[Run]]):
+    """``expected_ranks``: how many ranks were started; None: believe the log.
 
-    runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
+    Of the only run the result has the figures at the top as well; with none or several they are None there.
+    """
 
-    @property
-    def good(self) -> bool:
-        """One complete run whose figures support each other."""
-        return len(self.runs) == 1 and self.runs[0].good and not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """Of the only run its figures at the top as well; with none or several they are None there."""
-        only = self.runs[0].as_dict() if len(self.runs) == 1 else {}
-        return {
-            "ok": self.good,
-            **{
-                key: only.get(key)
-                for key in ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second")
-            },
-            "per_rank": only.get("per_rank", []),
-            "runs": [run.as_dict() for run in self.runs],
-            "problems": [
-                *plain_problems(self.problems),
-                *(entry for run in self.runs for entry in plain_problems(run.problems)),
-            ],
-        }
-
-
-class Reader(LogReader[TorchRanks]):
-    """``expected_ranks``: how many ranks were started; None: believe the log."""
-
+    name = "torch_ranks"
     wants = "machine line (ROCEMESH {...})"
     needles = (machine.NEEDLE, b" img/s/rank ")
 
@@ -134,37 +92,29 @@ class Reader(LogReader[TorchRanks]):
             if (start and not start.startswith(b"{")) or len(self._file) > _FILE_LIMIT:
                 self._file = None
 
-    def result(self) -> TorchRanks:
+    def result(self) -> Several[Run]:
         self.finish()
         if not self._records and self._file:
             self._json_file(bytes(self._file))
-        problems = self.problems.copy()
         runs = [_judge(list(records.values()), self._expected) for records in self._runs]
         runs += [_judge([record], self._expected) for tag in sorted(self._alone) for record in self._alone[tag]]
         if len(self._alone) > 1:
-            problems.add(
-                "not_one_job",
-                f"{len(self._alone)} processes each trained alone (each says that it is the only rank): they were not "
-                "one job. Look at the mpirun line, and whether the ranks see the variables of Open MPI",
-            )
+            self.problems.add("not_one_job", count=len(self._alone))
         elif len(runs) > 1:
-            problems.add("several_runs", f"{len(runs)} runs in one log: each is separate, no figure covers them all")
+            self.problems.add("several_runs", runs=len(runs))
         if self._records > RECORD_LIMIT:
-            problems.add("too_many_records", f"{self._records} records; only the first {RECORD_LIMIT} were kept")
-        if not runs and not problems:
-            self.nothing(problems)
-        return TorchRanks(tuple(runs), problems.all())
+            self.problems.add("too_many_records", records=self._records, most=RECORD_LIMIT)
+        if not runs and not self.problems:
+            self.nothing()
+        only: dict[str, Any] = runs[0].as_dict() if len(runs) == 1 else {"per_rank": []}
+        return Several("runs", tuple(runs), self.problems.all(), {key: only.get(key) for key in _AT_THE_TOP})
 
     def line(self, line: Line) -> None:
         if machine.MARK in line.text:
             for part in line.text.split("ROCEMESH ")[1:]:  # two in one line where a newline was lost
-                try:
-                    self._add(line.rank, machine.record_of("ROCEMESH " + part))
-                except ValueError as error:
-                    self.problems.add(
-                        "unreadable_machine_line",
-                        f"the machine line of {who(line.rank)} cannot be read: {error}: {part[:200]!r}",
-                    )
+                record = machine.record_of("ROCEMESH " + part, line.rank, self.problems)
+                if record is not None:
+                    self._add(line.rank, record)
         for match in _TEXT.finditer(line.text):
             if line.ended or match.end() < len(line.text):
                 self._text(line.rank, match)
@@ -187,15 +137,13 @@ class Reader(LogReader[TorchRanks]):
         try:
             machine.check(record)
         except ValueError as error:
-            self.problems.add("unreadable_machine_line", f"{who(tag)}: {error}: {match[0][:200]!r}")
+            self.problems.add("unreadable_machine_line/text", who=who(tag), error=error, line=match[0][:200])
             return
         # Two decimals of a figure below 1 are half a percent.
         self._add(tag, {**record, "rounding": 0.005})
 
     def _add(self, tag: int | None, record: dict[str, Any]) -> None:
-        rank = record["rank"]
-        if tag is not None and tag != rank and record["world"] > 1:
-            self.problems.add("rank_conflict", f"mpirun's tag says rank {tag}, the machine line in it says rank {rank}")
+        if machine.is_foreign(record, tag, self.problems):
             return
         self._records += 1
         if self._records > RECORD_LIMIT:
@@ -204,6 +152,7 @@ class Reader(LogReader[TorchRanks]):
             self._alone.setdefault(tag, []).append(record)
             return
         # The n-th record of a rank belongs to the n-th run, however the ranks are interleaved.
+        rank = record["rank"]
         time = self._times[rank] = self._times.get(rank, 0) + 1
         if time > len(self._runs):
             self._runs.append({})
@@ -221,34 +170,28 @@ class Reader(LogReader[TorchRanks]):
 
 
 def _judge(records: Sequence[Mapping[str, Any]], expected: int | None) -> Run:
-    problems = Problems()
+    problems = Problems(Reader.name)
     records = sorted(records, key=lambda record: int(record["rank"]))
     worlds = sorted({record["world"] for record in records})
     world = expected or worlds[-1]
     if len(worlds) > 1 or world != worlds[-1]:
-        problems.add("worlds_differ", f"the ranks say that there are {names(worlds)} ranks; {world} were expected")
+        problems.add("worlds_differ", worlds=names(worlds), world=world)
     missing = sorted(set(range(min(world, RECORD_LIMIT))) - {record["rank"] for record in records})
     if missing:
-        problems.add(
-            "missing_ranks",
-            f"{world} ranks were started, {len(records)} have a record; without: rank(s) {names(missing)}",
-        )
-    checksums = {str(record["checksum"]) for record in records if record.get("checksum")}
-    if len(checksums) > 1 or any(record.get("checksums_equal") is False for record in records):
-        problems.add("weights_differ", "the ranks ended with different weights: they did not train together")
+        problems.add("missing_ranks", world=world, records=len(records), missing=names(missing))
+    if machine.weights_differ(records):
+        problems.add("weights_differ")
     sick = [record["rank"] for record in records if record.get("loss_finite") is False]
     if sick:
-        problems.add(
-            "loss_not_finite", f"the loss of rank(s) {names(sick)} is not a finite number: the arithmetic broke down"
-        )
+        problems.add("loss_not_finite", ranks=names(sick))
     for key in ("batch_size", "image_size", "precision", "backend", "batches", "torch", "cuda"):
         values = sorted({str(record[key]) for record in records if record.get(key) is not None})
         if len(values) > 1:
-            problems.add("ranks_differ", f"the ranks do not run the same: {key} is {names(values)}")
+            problems.add("ranks_differ", key=key, values=names(values))
     for record in records:
         _own(record, problems)
     total, sum_of_ranks, relative, agree = _total(records, problems)
-    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems.all())
+    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems)
 
 
 def _own(record: Mapping[str, Any], problems: Problems) -> None:
@@ -259,23 +202,20 @@ def _own(record: Mapping[str, Any], problems: Problems) -> None:
     steps = {key: machine.real(value) for key, value in step.items()} if isinstance(step, Mapping) else {}
     for key, value in [*times.items(), *steps.items()]:
         if value is not None and value <= 0:
-            problems.add("clock_backwards", f"rank {rank}: {key} is {value}: its clock stood still or went backwards")
+            problems.add("clock_backwards", rank=rank, key=key, value=value)
     wall, busy = times["wall_seconds"], times["busy_seconds"]
     if wall and busy and busy > wall * (1 + _OWN):
-        problems.add("clock_backwards", f"rank {rank}: busy for {busy} s of {wall} s: its clock went backwards")
+        problems.add("clock_backwards/busy", rank=rank, busy=busy, wall=wall)
     low, middle, high = (steps.get(key) for key in ("min_ms", "median_ms", "max_ms"))
     middle = steps.get("mean_ms") if middle is None else middle
     if low is not None and middle is not None and high is not None and not low <= middle <= high:
-        problems.add("record_contradicts_itself", f"rank {rank}: step times {low} <= {middle} <= {high} ms do not hold")
+        problems.add("record_contradicts_itself/step", rank=rank, low=low, middle=middle, high=high)
     batches, batch_size = machine.real(record.get("batches")), machine.real(record.get("batch_size"))
     if wall and wall > 0 and batches and batch_size:
         computed = batches * batch_size / wall
         if abs(computed - speed) > _OWN * speed + 1e-4:
-            problems.add(
-                "record_contradicts_itself",
-                f"rank {rank}: {batches:g} batches of {batch_size:g} images in {wall} s are {computed:.4f} images/s, "
-                f"but it says {speed}",
-            )
+            said = {"batches": batches, "batch_size": batch_size, "wall": wall, "speed": speed}
+            problems.add("record_contradicts_itself", rank=rank, computed=computed, **said)
 
 
 def _total(
@@ -285,20 +225,17 @@ def _total(
     rounding = math.fsum(float(record.get("rounding", 0)) for record in records)
     totals = finite(machine.real(record.get("total_images_per_second")) for record in records)
     if not totals or min(totals) <= 0:
-        problems.add("missing_total", "no rank says what all ranks reached together")
+        problems.add("missing_total")
         return None, sum_of_ranks, None, None
     total = min(totals)
     # In the text form each rank's total is its own speed times the ranks: there they differ as the ranks do.
     if not rounding and max(totals) - total > TOLERANCE * total:
-        problems.add("totals_disagree", f"the ranks name different totals, {total:.2f} to {max(totals):.2f} images/s")
+        problems.add("totals_disagree", lowest=total, highest=max(totals))
     relative = (sum_of_ranks - total) / total
     agree = abs(sum_of_ranks - total) <= TOLERANCE * total + rounding
     if not agree:
-        problems.add(
-            "inconsistent_total",
-            f"the records contradict each other: {len(records)} ranks add up to {sum_of_ranks:.2f} images/s, the total "
-            f"is {total:.2f} ({100 * relative:+.1f} %). Neither figure is a result",
-        )
+        said = {"sum": sum_of_ranks, "total": total, "percent": 100 * relative}
+        problems.add("inconsistent_total", ranks=len(records), **said)
     return total, sum_of_ranks, relative, agree
 
 

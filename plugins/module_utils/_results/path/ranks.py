@@ -1,0 +1,185 @@
+"""Which process of a NCCL log is which rank of the job, and on which host. Pure.
+
+Groups that hold a part of the job each (tensor by data parallel) are one job if their members connect all ranks.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import ipaddress
+from typing import Mapping, Sequence
+
+from ..readers.nccl_facts import NcclLog, Process, Rank
+from ..readers.reading import Problem
+from .reasons import reason
+
+
+def short(name: str) -> str:
+    """A host as NCCL prints it: up to its first dot. An address is no name, and stays whole."""
+    return name if _is_address(name) else name.split(".", maxsplit=1)[0]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Ranks:
+    """``nranks``: size of the largest communicator, None if NCCL did not say; ``world``: number -> rank of the whole
+    job; ``maps``: (commId, size) -> rank -> who it is; ``grouped``: no communicator holds all ranks; ``torn``: ranks
+    with a line that lost its prefix; ``host_of``: number -> host; ``wanted``: how many were started.
+    """
+
+    def __init__(self, log: NcclLog, wanted: int | None, hosts: Sequence[str] | None) -> None:
+        self._log = log
+        self.wanted = wanted
+        self._wanted_hosts = tuple(dict.fromkeys(self._named(short(host)) for host in hosts or ()))
+        self.problems: list[Problem] = []
+        # Communicators that were made by splitting another one may hold a part of the job; the others may not.
+        self.whole = [rank for rank in log.ranks if not rank.split] or list(log.ranks)
+        self.nranks = max((rank.nranks for rank in self.whole), default=None)
+        # A line whose prefix is torn is of no other process.
+        named = [rank for rank in self.whole if rank.process.host is not None]
+        self.torn = sorted({rank.rank for rank in self.whole if rank.process.host is None}) if named else []
+        self.whole = named or self.whole
+        self.world = {rank.rank: rank for rank in self.whole if rank.nranks == self.nranks}
+        self.maps: dict[tuple[str, int], dict[int, Rank]] = collections.defaultdict(dict)
+        for rank in log.ranks:
+            self.maps[rank.comm, rank.nranks][rank.rank] = rank
+        groups = self._mixed()
+        self.grouped = bool(groups)
+        if groups:
+            self.nranks, self.world = len(groups), groups
+        # Looked up once per channel: with thousands of ranks nothing may be searched for there.
+        self._member_of: dict[tuple[Process, int], list[tuple[str, dict[int, Rank]]]] = collections.defaultdict(list)
+        for (name, _size), members in sorted(self.maps.items(), key=lambda item: -item[0][1]):
+            for number, rank in members.items():
+                self._member_of[rank.process, number].append((name, members))
+        self._number_of = {(rank.process, rank.device): number for number, rank in reversed(self.world.items())}
+        self.host_of = {number: str(rank.process.host) for number, rank in self.world.items() if rank.process.host}
+        if not self.world:
+            self._hosts_from_channels()
+        self.hosts = tuple(sorted(set(self.host_of.values()) or set(log.hosts)))
+        heard = {host.lower() for host in self.hosts}
+        self.missing_hosts = [name for name in self._wanted_hosts if name.lower() not in heard]
+        self.on_each: Mapping[str, int] = collections.Counter(self.host_of.values())
+
+    @property
+    def several_hosts(self) -> bool:
+        return len(self.hosts) > 1 or len(self._wanted_hosts) > 1
+
+    @property
+    def crosses_network(self) -> bool:
+        return any(channel.kind == "net" for channel in self._log.channels)
+
+    @property
+    def one_name_for_all(self) -> bool:
+        """All ranks give the same host and still use the network: containers that share one name.
+
+        Where ranks are missing in the log it is the log of one host alone.
+        """
+        return len(self.world) == self.nranks and len(self.hosts) == 1 and self.crosses_network
+
+    def ends(
+        self, process: Process, comm: str, source: int, target: int, direction: str | None
+    ) -> tuple[int, int] | None:
+        """The ranks of the whole job that a channel line means; None if a host is not known."""
+        if not self.maps:
+            return (source, target) if source in self.host_of and target in self.host_of else None
+        own = {"receive": (target,), None: (source, target)}.get(direction, (source,))
+        for name, members in (entry for number in own for entry in self._member_of.get((process, number), ())):
+            if comm and name != comm:
+                continue
+            ends = [self._in_world(members[number]) for number in (source, target) if number in members]
+            if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+                return (ends[0], ends[1]) if ends[0] in self.host_of and ends[1] in self.host_of else None
+        return None
+
+    def _in_world(self, rank: Rank) -> int | None:
+        return rank.rank if rank.nranks == self.nranks else self._number_of.get((rank.process, rank.device))
+
+    def apart(self) -> str:
+        """Why these processes are not one job; empty if they are, or if that is not known."""
+        if self.nranks is None:
+            return ""
+        processes, wanted = len({(rank.process, rank.device) for rank in self.whole}), self.wanted or 0
+        missing = ", ".join(self.missing_hosts)
+        if self.nranks == 1 and (processes > 1 or wanted > 1 or len(self._wanted_hosts) > 1):
+            return reason("computed_alone", processes=processes)
+        text = self._twice()
+        if text:
+            return text
+        if self.nranks < wanted:
+            where = f" (no rank on {missing})" if missing else ""
+            text = reason("ranks_took_no_part", nranks=self.nranks, wanted=wanted, where=where)
+        elif processes > self.nranks:
+            text = reason("several_jobs", processes=processes, nranks=self.nranks)
+        elif missing and len(self.world) == self.nranks and not self.one_name_for_all:
+            text = reason("hosts_took_no_part", nranks=self.nranks, hosts=", ".join(self.hosts), missing=missing)
+        return text
+
+    def _twice(self) -> str:
+        """A rank that several processes claim; empty if there is none."""
+        claims: dict[int, set[Process]] = collections.defaultdict(set)
+        for rank in () if self.grouped else self.whole:
+            if rank.nranks == self.nranks:
+                claims[rank.rank].add(rank.process)
+        for number, processes in sorted(claims.items()):
+            if len(processes) > 1:
+                names = ", ".join(sorted(process.name for process in processes))
+                return reason("rank_twice", rank=number, nranks=self.nranks, times=len(processes), processes=names)
+        return ""
+
+    def _named(self, host: str) -> str:
+        """The name of the host that has this address, as far as the log tells it."""
+        if not _is_address(host):
+            return host
+        having = [
+            name
+            for name, interfaces in self._log.sockets.items()
+            if any(interface.split()[-1] == host for interface in interfaces)
+        ]
+        return having[0] if len(having) == 1 else host
+
+    def _mixed(self) -> dict[int, Rank]:
+        """All ranks of a job without a communicator of all of them (tensor by data parallel); empty if it is none.
+
+        Its groups have to be complete, and to connect every rank with every other one.
+        """
+        who = sorted(
+            {(str(rank.process.host), rank.device, rank.process.pid or 0): rank for rank in self._log.ranks}.items(),
+            key=lambda item: item[0],
+        )
+        groups = [members for (comm, _size), members in self.maps.items() if comm]
+        wanted = self.wanted or len(who)
+        if self.nranks is None or not self.nranks < len(who) == wanted or len(groups) < 2 or self.nranks == 1:
+            return {}
+        parts: list[set[tuple[Process, int]]] = []
+        for members in groups:
+            joined = {(rank.process, rank.device) for rank in members.values()}
+            touching = [part for part in parts if part & joined]
+            parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
+        if len(parts) != 1 or len(parts[0]) != len(who):
+            return {}
+        begun = {(rank.process, rank.device) for rank in self._log.ranks if not rank.complete}
+        return {
+            number: dataclasses.replace(
+                rank, rank=number, nranks=len(who), comm="", complete=(rank.process, rank.device) not in begun
+            )
+            for number, (_key, rank) in enumerate(who)
+        }
+
+    def _hosts_from_channels(self) -> None:
+        """Without a line of a communicator, the side that prints a channel tells where its rank is."""
+        for channel in self._log.channels:
+            own, host = channel.own_end, channel.process.host
+            if host is None or self.host_of.setdefault(own, host) == host:
+                continue
+            said = reason("rank_on_two_hosts", rank=own, one=self.host_of[own], other=host)
+            problem = Problem("rank_on_two_hosts", said)
+            if problem not in self.problems:
+                self.problems.append(problem)

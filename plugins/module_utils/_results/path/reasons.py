@@ -1,0 +1,87 @@
+"""Why data took the detour over TCP or host memory, from what NCCL said of its network; all words of the verdict. Pure.
+
+Rules from NCCL's source (src/graph/topo.h): distances are numbers that changed with the version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, Mapping
+
+from ..readers.nccl_facts import GdrLine, NcclLog, Process
+from ..readers.tables import Table
+
+TCP = re.compile("socket|tcp", re.IGNORECASE)
+_OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
+# First release -> numbers that NCCL prints for PXB, PHB and SYS (src/graph/topo.h, since 2.30 src/include/graph.h).
+_DISTANCES = (
+    ((2, 27), {5: "PXB", 8: "PHB", 9: "SYS"}),
+    ((2, 26), {5: "PXB", 7: "PHB", 8: "SYS"}),
+    ((2, 12), {4: "PXB", 6: "PHB", 7: "SYS"}),
+    ((2, 8), {4: "PXB", 5: "PHB", 6: "SYS"}),
+    ((2, 6), {3: "PXB", 4: "PHB", 5: "SYS"}),
+)
+_REASONS = Table("reasons.yml", __file__)
+
+
+def reason(name: str, /, **words: Any) -> str:
+    return str(_REASONS[name].format(**words))
+
+
+def oldest(versions: Iterable[str]) -> tuple[int, int] | None:
+    found = [tuple(int(part) for part in version.split(".")[:2]) for version in versions]
+    return min(((major, minor) for major, minor in found), default=None)
+
+
+def setting(log: NcclLog, name: str) -> str | None:
+    """The first value that NCCL says a variable has."""
+    return next(iter(log.environment.get(name, ())), None)
+
+
+def tcp_setting(log: NcclLog) -> tuple[str, str] | None:
+    """The variable by which NCCL was told to use no RDMA, and its value."""
+    if "1" in log.environment.get("NCCL_IB_DISABLE", ()):
+        return "NCCL_IB_DISABLE", "1"
+    tcp = [value for value in log.environment.get("NCCL_NET", ()) if TCP.search(value)]
+    return ("NCCL_NET", tcp[0]) if tcp else None
+
+
+def why_tcp(log: NcclLog, process: Process) -> str:
+    was_set = tcp_setting(log)
+    if was_set:
+        return reason("tcp_set", variable=was_set[0], value=was_set[1])
+    if any(other.host == process.host for other in log.no_ib_device):
+        wanted = setting(log, "NCCL_IB_HCA")
+        return reason("tcp_no_such_device" if wanted else "tcp_no_device", host=process.host, wanted=wanted)
+    warned = [each for each in log.warnings if each.startswith(f"{process.host}:") and _OF_RDMA.search(each)]
+    return reason("tcp_warned", line=warned[0]) if warned else reason("tcp_unknown")
+
+
+def why_staged(log: NcclLog, process: Process, direction: str) -> str:
+    version = oldest(log.versions)
+    lines = [line for line in log.gdr if line.process.host == process.host and not line.enabled]
+    lines = lines or [line for line in log.gdr if line.process.host is None and not line.enabled]
+    far = next((line for line in lines if line.distance is not None), None)
+    if far is not None:
+        return _distance(version, far)
+    no_module = next((line for line in lines if not line.gpu or "no module" in line.line), None)
+    if no_module is not None:
+        return reason("staged_no_module", line=no_module.line)
+    for name in ("NCCL_NET_GDR_LEVEL", *(("NCCL_NET_GDR_READ",) if direction == "send" else ())):
+        if name in log.environment:
+            return reason("staged_set", variable=name, value=setting(log, name))
+    return reason("staged_unsaid" if version is not None and version >= (2, 30) else "staged_unknown")
+
+
+def _distance(version: tuple[int, int] | None, line: GdrLine) -> str:
+    name, limit = distance_name(version, line.distance), distance_name(version, line.limit)
+    meaning = f" = {name}, allowed {limit or line.limit}" if name else ""
+    return reason("staged_distance", line=line.line, meaning=meaning)
+
+
+def distance_name(version: tuple[int, int] | None, number: int | None) -> str | None:
+    """PXB, PHB or SYS for the number that this version prints; None if it means something else or is not known."""
+    if version is None or number is None:
+        return None
+    names: Mapping[int, str] = next((names for since, names in _DISTANCES if version >= since), {})
+    return names.get(number)

@@ -1,0 +1,71 @@
+"""What a log is that has nothing of what was looked for: by its size, its first and its last bytes. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from .tables import Table
+
+_SAMPLE = 1 << 16
+_PROGRAMS = Table("programs.yml")
+_FAILED = re.compile(
+    r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
+    r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
+)
+
+
+def identify(sample: bytes) -> str | None:
+    """What wrote this, if it is known; only the program's name, for a message."""
+    text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
+    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
+    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
+    return next(marks, None) or next(found, None)
+
+
+class Census:
+    """What went by: sizes, and the first and the last of it as evidence."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.lines = 0
+        self.nul = False
+        self._head = b""
+        self._tail = b""
+
+    def add(self, piece: bytes) -> None:
+        self.bytes += len(piece)
+        self.lines += piece.count(b"\n")
+        self.nul = self.nul or b"\0" in piece
+        if len(self._head) < _SAMPLE:
+            self._head += piece[: _SAMPLE - len(self._head)]
+        self._tail = piece[-_SAMPLE:] if len(piece) >= _SAMPLE else (self._tail + piece)[-_SAMPLE:]
+
+    @property
+    def binary(self) -> bool:
+        return self.nul or (self._head.count(b"\xff") + len(re.findall(rb"[\x01-\x06\x0e-\x1a]", self._head))) > max(
+            8, len(self._head) // 20
+        )
+
+    def describe(self) -> str:
+        """What was found in place of what was looked for."""
+        if not self.bytes:
+            return "the log is empty: the program did not start, or its output went elsewhere"
+        sample = self._head + b"\n" + self._tail
+        program = identify(sample)
+        size = f"{self.bytes} bytes, {self.lines} lines"
+        if program:
+            return f"this looks like {program} ({size})"
+        if self.binary:
+            return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
+        if not sample.strip():
+            return f"there is only white space ({size})"
+        failed = self.failures()
+        if failed:
+            return f"found {size}, which tell of a failure: {failed}"
+        first = next(line for line in sample.splitlines() if line.strip())
+        return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"
+
+    def failures(self) -> str:
+        """The first lines that tell of a failure."""
+        lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
+        return " | ".join(list(dict.fromkeys(line.strip()[:160] for line in lines if _FAILED.search(line)))[:3])
