@@ -22,6 +22,12 @@ def constants(role: str) -> dict[str, Any]:
     return conditions.variables_of(role)
 
 
+# Files that serve the days after the first run alone.
+LATER = re.compile(
+    r"journal|restor|undo|upgrade|replacement|approved_plan|planned|_nic/(boot_|manifest)|node_(info|manifest)|/stages"
+)
+
+
 DICTIONARIES = [(role, name) for role in ROLES for name in options(role) if f"__{name}_defaults" in constants(role)]
 
 
@@ -43,6 +49,21 @@ def test_modules_are_at_most_as_many_as_promised() -> None:
 def test_role_options_are_at_most_as_many_as_promised() -> None:
     counted = {role: len(options(role)) for role in ROLES}
     assert sum(counted.values()) <= limits()[1], counted
+
+
+def test_lines_are_at_most_as_many_as_promised() -> None:
+    counted = {
+        str(path.relative_to(ROOT)): len(path.read_bytes().splitlines())
+        for room in ("plugins", "roles")
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in (".py", ".yml", ".j2", ".md") and not re.search(r"/packs/|sample", str(path))
+    }
+    later = sum(count for name, count in counted.items() if LATER.search(name))
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    (found,) = re.findall(r"`roles` together have at most ([\d,]+) lines[^.]*\. At least\s([\d,]+)", text)
+    most, apart = (int(each.replace(",", "")) for each in found)
+    assert sum(counted.values()) <= most, f"{sum(counted.values()):,}"
+    assert later >= apart, f"{later:,}"
 
 
 @pytest.mark.parametrize(("role", "name"), DICTIONARIES)
