@@ -44,6 +44,11 @@ _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<ho
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
 _LAYOUTS = ("sosreport", "fetched", "host_first", "host_last")  # forms
 _ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
+Taken = Callable[[int], None]
+
+
+def _untold(_size: int) -> None:
+    """Of a file nothing is counted."""
 
 
 @dataclasses.dataclass
@@ -120,13 +125,13 @@ class Bundle:
             self._room = max(ROOM, RATIO * os.fstat(stream.fileno()).st_size)
             yield from self._any(self._name(shown), stream)
 
-    def _any(self, name: str, stream: Any, depth: int = 0) -> Iterator[Piece]:
-        """``depth``: of archives that it lies in. Raises nothing for what the stream contains."""
+    def _any(self, name: str, stream: Any, depth: int = 0, take: Taken = _untold) -> Iterator[Piece]:
+        """``depth``: of archives that it lies in; ``take``: see _Source. Raises nothing for what the stream holds."""
         if len(self.read) >= PIECES:
             self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
         try:
-            source = _Source(stream)
+            source = _Source(stream, take)
             unpacker = _unpacker(source.head)
             if unpacker:
                 source = _Source(unpacker(source), self._take)
@@ -163,7 +168,7 @@ class Bundle:
                 if member.is_dir():
                     continue
                 with archive.open(member) as part:
-                    yield from self._any(_shown(member.filename), _Source(part, self._take), 1)
+                    yield from self._any(_shown(member.filename), part, 1, self._take)
 
     def _take(self, size: int) -> None:
         """Raises OSError when an archive grows out of all proportion."""
@@ -221,7 +226,7 @@ class Bundle:
 class _Source:
     """A stream with a ``head`` that is looked at first. ``take`` hears how many bytes an unpacker gave."""
 
-    def __init__(self, stream: Any, take: Callable[[int], None] = lambda _size: None) -> None:
+    def __init__(self, stream: Any, take: Taken = _untold) -> None:
         self._stream, self._take = stream, take
         self._ahead = b""
         self.head = self._ahead = self.read(_SAMPLE)

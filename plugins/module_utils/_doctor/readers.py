@@ -13,7 +13,7 @@ from .._judge.packs.loader import form
 from .._judge.packs.model import Sign
 from .._judge.packs.predicates import path_mtu
 
-_ROWS = 4096
+_ROWS = 4096  # of one form
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
@@ -63,17 +63,20 @@ class TableReader:
 
     def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Found]], *forms: str) -> None:
         self.words = words
-        self._judge, self._forms = judge, forms
-        self._rows: list[Row] = []
+        self._judge = judge
+        self._rows: dict[str, list[Row]] = {name: [] for name in forms}
 
     def line(self, number: int, text: str) -> None:
         text = text.strip()
-        match = next(filter(None, (form(name).match(text) for name in self._forms)), None)
-        if match and len(self._rows) < _ROWS:
-            self._rows.append(Row(number, text, match.groupdict()))
+        for name, rows in self._rows.items():
+            match = form(name).match(text)
+            if match:
+                if len(rows) < _ROWS:
+                    rows.append(Row(number, text, match.groupdict()))
+                return
 
     def result(self) -> Iterable[Found]:
-        return self._judge(self._rows)
+        return self._judge([row for rows in self._rows.values() for row in rows])
 
 
 def _routes(rows: Sequence[Row]) -> Iterator[Found]:

@@ -122,20 +122,46 @@ def _digits(parsed: Any) -> bool:
 
 
 class Words:
-    """Which of many words a line has."""
+    """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
+
+    _TOKENS = 50_000
+    _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
 
     def __init__(self, words: Iterable[str]) -> None:
-        known = set(words)
-        # At one place it finds the longest word; what that begins with is there as well.
-        self._begins = {word: {word[:end] for end in range(1, len(word) + 1)} & known for word in known}
-        self._anywhere = re.compile(f"(?=({tree(known)}))")
+        # The longest part of a word without a space -> the words with it; parts by their first letters.
+        self._parts: dict[str, dict[str, list[str]]] = {}
+        self._tokens: dict[str, tuple[str, ...]] = {}
+        for word in sorted(set(words)):
+            part = max(word.split(" "), key=len)
+            self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
+        self._lengths = {len(start) for start in self._parts}
 
     def within(self, line: str) -> set[str]:
-        return {word for longest in set(self._anywhere.findall(line)) for word in self._begins[longest]}
+        found: set[str] = set()
+        for token in set(line.split(" ")):
+            words = self._tokens.get(token)
+            if words is None:
+                words = self._of_token(token)
+            if words:
+                found.update(words)
+        return {word for word in found if " " not in word or word in line}
+
+    def _of_token(self, token: str) -> tuple[str, ...]:
+        starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
+        found: list[str] = []
+        for start in starts & self._parts.keys():
+            for part, words in self._parts[start].items():
+                if part in token:
+                    found += words
+        if len(token) <= self._LETTERS:
+            if len(self._tokens) >= self._TOKENS:
+                self._tokens.clear()
+            self._tokens[token] = tuple(found)
+        return tuple(found)
 
 
 def tree(words: Iterable[str]) -> str:
-    """A pattern that finds the longest of the words at a place: alternatives one by one would cost a try per word."""
+    """A pattern that finds any of the words: alternatives one by one would cost a try per word and place."""
     root: dict[str, Any] = {}
     for word in words:
         node = root
@@ -146,7 +172,7 @@ def tree(words: Iterable[str]) -> str:
 
 
 def _spell(node: dict[str, Any]) -> str:
-    parts = [re.escape(letter) + _spell(rest) for letter, rest in sorted(node.items()) if letter]
-    if not parts:
-        return ""
-    return f"(?:{'|'.join(parts)})" + ("?" if "" in node else "")
+    if "" in node:
+        return ""  # a shorter word is found already
+    parts = [re.escape(letter) + _spell(rest) for letter, rest in sorted(node.items())]
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"

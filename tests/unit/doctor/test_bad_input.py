@@ -14,7 +14,7 @@ import zipfile
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import bundle, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, unusable
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -93,6 +93,31 @@ def test_a_path_out_of_an_archive_is_a_name_and_nothing_else(tmp_path: pathlib.P
     (tmp_path / "zip").mkdir()
     assert given(tmp_path / "zip", stream.getvalue())["findings"][0]["cause"] == "gpu_fault"
     assert not pathlib.Path("/etc/evil").exists()
+
+
+def test_a_broken_member_of_a_zip_costs_itself_alone(tmp_path: pathlib.Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("hosts/gpu01/a.txt", "".join(f"line {number}\n" for number in range(2000)))
+        archive.writestr("hosts/gpu02/dmesg.txt", XID)
+    data = bytearray(stream.getvalue())
+    data[60:64] = b"\xff\xff\xff\xff"
+    found = given(tmp_path, bytes(data))
+    assert found["findings"][0]["cause"] == "gpu_fault" and found["read"] == ["hosts/gpu02/dmesg.txt"]
+    assert any(note.startswith("hosts/gpu01/a.txt: broken") for note in found["notes"])
+
+
+def test_a_long_table_hides_no_line_of_another_form() -> None:
+    row = "mlx5_{0}\t1\t{1}\tfe80:0000:0000:0000:0000:0000:0000:0001\t\tv2\tens{0}"
+    table = [row.format(number, number % 8) for number in range(5000)]
+    found = set()
+    for make in readers.READERS:
+        reader = make()
+        for number, line in enumerate([*table, "NCCL INFO NCCL_IB_GID_INDEX set by environment to 3."]):
+            if any(word in line.lower() for word in reader.words):
+                reader.line(number, line)
+        found |= {each.sign for each in reader.result()}
+    assert "gid_chosen_link_local" in found
 
 
 KINDS = (

@@ -168,6 +168,8 @@ MORE: tuple[Mistake, ...] = (
     Mistake("shm-negative", A, "container_shm_size", "-1g"),
     Mistake("volume-relative", A, "container_volumes", ["./data:/data"]),
     Mistake("volume-mode", A, "container_volumes", ["/data:/data:readonly"]),
+    Mistake("volume-mode-alone", A, "container_volumes", ["/data:ro"]),
+    Mistake("volume-without-target", A, "container_volumes", ["/data:"]),
     Mistake("env-list", A, "container_env", ["HTTP_PROXY=http://proxy:3128"]),
     Mistake("container-name-blank", A, "container_name", "mpi cont"),
     Mistake("memlock-word", A, "container_memlock", "unlimited"),
