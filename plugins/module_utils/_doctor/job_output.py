@@ -98,7 +98,7 @@ class JobOutput:
 
     def __init__(self) -> None:
         self._tables = nccl_tests.Reader()
-        self._read = self._tables.result()
+        self._read = nccl_tests.Reader().result()
         self._begins: list[int] = []  # of each table
         self._table_lines = 0
         self._perfs: list[_Perf] = []

@@ -65,6 +65,9 @@ def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> 
     assert [*result.totals] == [8400.46, 8400.99, 8400.84, 8400.58]
     assert len(result.steps) == 44
     assert {entry.step for entry in result.steps} == {1, *range(10, 101, 10)}
+    # The loss stands behind the jitter.
+    losses = [entry.loss for entry in result.steps if entry.loss is not None]
+    assert (len(losses), min(losses), max(losses)) == (44, 7.468, 7.77)
     assert result.sum_of_ranks == pytest.approx(6655.8)
     assert result.relative_difference == pytest.approx(-0.2077, abs=1e-4)
     assert (result.agree, result.good, codes(result)) == (False, False, ["inconsistent_total"])
