@@ -163,7 +163,9 @@ def test_shape_of_nccl_2_2_without_its_word() -> None:
     ],
 )
 def test_line_about_gpudirect(line: str, expected: tuple[Any, ...]) -> None:
-    (found,) = only(line).gdr
+    said = only(line).gdr
+    assert len(said) == 1
+    found = next(iter(said))
     assert (found.enabled, found.gpu, found.hca, found.distance, found.limit, found.read) == expected
 
 
