@@ -39,7 +39,7 @@ def setting(log: NcclLog, name: str) -> str | None:
 
 
 def tcp_setting(log: NcclLog) -> tuple[str, str] | None:
-    """The variable by which NCCL was told to use no RDMA, and its value."""
+    """Name and value of the variable that keeps NCCL from RDMA."""
     if "1" in log.environment.get("NCCL_IB_DISABLE", ()):
         return "NCCL_IB_DISABLE", "1"
     tcp = [value for value in log.environment.get("NCCL_NET", ()) if TCP.search(value)]
