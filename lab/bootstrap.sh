@@ -56,11 +56,12 @@ fi
 # An engine that answers is enough; else the lab starts one of its own.
 have dockerd || { have docker && docker info > /dev/null 2>&1; } || missing+=(docker.io)
 
-# A shim of a version manager may stand first on PATH and start nothing, and Debian's python3 has no ensurepip until
-# python3-venv is there: so each candidate has to show what it can.
+# The distribution's Python first: it is built with profile-guided optimization, which a version manager's seldom is.
+# A shim may stand first on PATH and start nothing, and Debian's python3 has no ensurepip until python3-venv is there:
+# so each candidate has to show what it can.
 usable_python() {
   local candidate
-  for candidate in python3 /usr/bin/python3 python3.{14,13,12,11,10}; do
+  for candidate in /usr/bin/python3 python3 python3.{14,13,12,11,10}; do
     if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' > /dev/null 2>&1; then
       "$candidate" -c 'import os, sys; print(os.path.realpath(sys.executable))'
       return

@@ -1,5 +1,5 @@
-"""Compiled once and not once per process: kept by source and name, so another source is compiled anew; what cannot be
-kept is only not kept."""
+"""Made once and not once per process: kept by source and name, so another source is made anew; what cannot be kept is
+only not kept."""
 
 from __future__ import annotations
 
@@ -11,27 +11,33 @@ import sys
 TYPE_CHECKING = False  # every Python that a test starts imports this: nothing that takes time
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Callable
+    from typing import Any, Callable
 
 
 def keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> Callable[[str, bytes], CodeType]:
     def kept(pathname: str, source: bytes) -> CodeType:
         # Of a member of an archive, its name there: the archive's own is another one each time.
         name = pathname.rpartition(f".zip{os.sep}")[2].encode()
-        found = f"{folder}/{_imp.source_hash(0, name + source).hex()}.{sys.implementation.cache_tag}"
-        try:
-            with open(found, "rb") as stream:
-                code: CodeType = marshal.load(stream)
-                return code
-        except (OSError, EOFError, ValueError):
-            code = compile_source(pathname, source)
-        part = f"{found}.{os.getpid()}"
-        try:
-            with open(part, "wb") as stream:
-                marshal.dump(code, stream)
-            os.replace(part, found)
-        except OSError:
-            return code
+        kind = sys.implementation.cache_tag
+        code: CodeType = once(folder, name + source, kind, lambda: compile_source(pathname, source))
         return code
 
     return kept
+
+
+def once(folder: str, source: bytes, kind: str, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives for this source; of what is code or plain values."""
+    found = f"{folder}/{_imp.source_hash(0, source).hex()}.{kind}"
+    try:
+        with open(found, "rb") as stream:
+            return marshal.load(stream)
+    except (OSError, EOFError, ValueError):
+        made = make()
+    part = f"{found}.{os.getpid()}"
+    try:
+        with open(part, "wb") as stream:
+            marshal.dump(made, stream)
+        os.replace(part, found)
+    except (OSError, ValueError):
+        return made
+    return made

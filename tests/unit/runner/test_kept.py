@@ -203,3 +203,24 @@ def test_a_forked_module_is_still_below_its_playbook(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text(json.dumps([play]))
     words = ("-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}", "play.yml")
     assert plays.ansible(tmp_path, *words).stdout.count("above: True") == 2
+
+
+def test_a_table_of_ansible_is_read_once_and_another_text_anew(tmp_path: Path) -> None:
+    ask = (
+        "import json, sys; sys.modules.update(json.loads(sys.argv[2]))\n"
+        "from ansible.utils.collection_loader._collection_finder import _meta_yml_to_dict as read\n"
+        "print(json.dumps(read(sys.argv[1], ('ansible.builtin', 'runtime.yml'))))"
+    )
+
+    def table(text: str, folder: str, without: dict[str, None] | None = None) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-c", ask, text, json.dumps(without or {})]
+        there = {**os.environ, kept.FOLDER: folder}
+        return subprocess.run(words, env=there, capture_output=True, text=True, check=False)
+
+    text = "plugin_routing: {modules: {yum: {redirect: dnf}, version: 1.10}}"
+    read = table(text, "")
+    assert json.loads(read.stdout) == {"plugin_routing": {"modules": {"yum": {"redirect": "dnf"}, "version": "1.10"}}}
+    assert table(text, str(tmp_path)).stdout == read.stdout
+    assert table(text, str(tmp_path), {"yaml": None}).stdout == read.stdout, "nothing reads YAML here"
+    assert "yaml" in table(text, "", {"yaml": None}).stderr
+    assert "2.0" in table(text.replace("1.10", "2.0"), str(tmp_path)).stdout
