@@ -6,6 +6,54 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options:
+  vlan:
+    description:
+      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist, as a layer 2 VLAN.
+      - Creating it disturbs no traffic; ports that change their VLAN leave the old one.
+      - VLANs and port modes are left alone if this is not set.
+    type: int
+  ports:
+    description:
+      - Ports that become what O(port_mode) says and get O(mtu), as ports and ranges, such as V(1/1-1/4), V(1/9),
+        V(1/10/1-1/10/2) on Onyx and V(swp1-4), V(swp9), V(swp10s0-3) on Cumulus Linux.
+      - A range stays within one slot, one kind of ports or one split port, and all of its ports must exist.
+      - Only ports that differ are touched. A port that changes its VLAN loses its traffic for a moment, and its link
+        may bounce.
+    type: list
+    elements: str
+    default: []
+  mtu:
+    description:
+      - MTU of O(ports) in bytes, 1500 to 9216. Use 9216 for hosts with 9000. Left alone if this is not set.
+      - A port whose MTU differs may lose its link for a moment, unless it is shut down.
+    type: int
+  allow_mode_change:
+    description:
+      - Ports that may become what O(port_mode) says although they are in use in another way now (VLANs of a trunk or
+        hybrid port, addresses, another bridge), as a list of ports and ranges; V(true) for all of O(ports). They lose
+        the VLANs or addresses that they carry.
+      - Members of a port-channel or bond and ports with subinterfaces are always refused. Ports that carry nothing need
+        no permission.
+    type: raw
+    default: false
+  restore:
+    description:
+      - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports) and
+        O(svi) are ignored. A port that was a trunk, hybrid or routed port becomes one again.
+      - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
+        RV(left_alone), as do a VLAN and a bridge that another port uses.
+      - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
+        other options say.
+    type: dict
+    suboptions:
+      before:
+        description: The values of C(diff.before) of that run by key, as the journal has them.
+        type: dict
+        required: true
+      after:
+        description: The values of C(diff.after) of that run for the same keys.
+        type: dict
+        required: true
   port_mode:
     description:
       - What O(ports) become - access ports of O(vlan), trunks that carry it tagged, or routed ports with O(addresses).

@@ -42,31 +42,11 @@ options:
     type: str
     choices: [lossless, semi-lossless, lossy, absent]
     default: lossless
-  vlan:
-    description:
-      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created if it does not exist, as a layer 2 VLAN.
-      - Creating it interrupts no traffic; ports that change their VLAN leave the old one.
-      - VLANs and port modes are left alone if this is not set.
-    type: int
   vlan_name:
     description:
       - Name of the VLAN, one word of up to 40 letters, digits, dots, colons, dashes and underscores.
       - The name is left alone if this is not set. No effect on traffic.
     type: str
-  ports:
-    description:
-      - Ports that become what O(port_mode) says and get O(mtu), as ports and ranges such as V(1/1-1/4), V(1/9),
-        V(1/10/1-1/10/2).
-      - A range stays within one slot or one breakout port, and all of its ports must exist.
-      - Only ports that differ are touched; those lose their old VLAN, and their link for a moment if the MTU changes.
-    type: list
-    elements: str
-    default: []
-  mtu:
-    description:
-      - MTU of O(ports) in bytes, 1500 to 9216. Use 9216 for hosts with 9000.
-      - A port whose MTU differs loses its link for a moment, unless it is shut down. Left alone if this is not set.
-    type: int
   mtu_method:
     description:
       - How to set the MTU of a port that is up. Both ways interrupt its link.
@@ -75,13 +55,6 @@ options:
     type: str
     choices: [force, shutdown]
     default: force
-  allow_mode_change:
-    description:
-      - Ports that may become what O(port_mode) says although they are trunk, hybrid or routed ports now, as a list of
-        ports and ranges; V(true) for all of O(ports). They lose the VLANs or addresses that they carry.
-      - Members of a port-channel are always refused.
-    type: raw
-    default: false
   snapshot:
     description:
       - Name of a configuration file that is written on the switch before the first change, as a copy of the running
@@ -89,25 +62,6 @@ options:
       - Nothing is written if nothing has to change. A file that exists is not overwritten, the module refuses instead.
       - Writing it does not disturb traffic; going back to it (C(configuration switch-to)) restarts the switch.
     type: str
-  restore:
-    description:
-      - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports) and
-        O(svi) are ignored.
-      - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
-        RV(left_alone), as does a VLAN that another port uses. A port that was a trunk, hybrid or routed port is one
-        again.
-      - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
-        other options say.
-    type: dict
-    suboptions:
-      before:
-        description: The values of C(diff.before) of that run by key, as the journal has them.
-        type: dict
-        required: true
-      after:
-        description: The values of C(diff.after) of that run for the same keys.
-        type: dict
-        required: true
   rollback:
     description:
       - Whether to take back everything that this run changed if the switch refuses a command, the session breaks, a
@@ -303,6 +257,7 @@ error_code:
 """
 
 import contextlib
+import functools
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -324,10 +279,6 @@ def argument_spec() -> dict[str, dict[str, object]]:
         "vlan_name": {"type": "str"},
         "mtu_method": {"type": "str", "default": "force", "choices": ["force", "shutdown"]},
         "snapshot": {"type": "str"},
-        "restore": {
-            "type": "dict",
-            "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
-        },
     }
 
 
@@ -341,23 +292,15 @@ def main() -> None:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
     host = params["hostname"]
-    back = None
+    connect = functools.partial(transport.OnyxSession, settings_from(params))
+    options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
     with failing(module):
         if params["restore"] is None:
             wanted = request(host, params)
+            layer = SwitchLayer(host, connect, wanted, **options)
         else:
             back, wanted = restore.request(host, params["restore"], params)
-    settings = settings_from(params)
-    options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
-
-    def connect() -> transport.OnyxSession:
-        return transport.OnyxSession(settings)
-
-    layer = (
-        SwitchLayer(host, connect, wanted, **options)
-        if back is None
-        else restore.RestoreLayer(host, connect, wanted, back, **options)
-    )
+            layer = restore.RestoreLayer(host, connect, wanted, back, **options)
     with contextlib.closing(layer):
         exit_with(module, layer, wanted)
 

@@ -55,11 +55,6 @@ options:
     type: str
     choices: [lossless, semi-lossless, lossy, lossless-single-ipool, lossy-multi-tc, dci-1, dci-custom, absent]
     default: lossless
-  vlan:
-    description:
-      - Number of the VLAN for RDMA traffic, 1 to 4094. It is created in O(bridge_domain) if it does not exist.
-      - VLANs and port modes are left alone if this is not set. Creating it disturbs no traffic; O(ports) does.
-    type: int
   bridge_domain:
     description:
       - The VLAN-aware bridge of the VLAN. It is created if it does not exist.
@@ -67,34 +62,11 @@ options:
         O(allow_mode_change).
     type: str
     default: br_default
-  ports:
-    description:
-      - Ports that become what O(port_mode) says and get O(mtu), as ports and ranges such as V(swp1-4), V(swp9),
-        V(swp10s0-3).
-      - A range stays within one kind of ports or one split port, and all of its ports must exist.
-      - A port that changes its VLAN loses its traffic for a moment, and its link may bounce. Ports that are as wanted
-        are not touched.
-    type: list
-    elements: str
-    default: []
-  mtu:
-    description:
-      - MTU of O(ports) in bytes, 1500 to 9216. Use 9216 for hosts with 9000; it is the default of the switch.
-      - Left alone if this is not set. A change may interrupt the link of the port for a moment.
-    type: int
-  allow_mode_change:
-    description:
-      - Ports that may become what O(port_mode) says although they are in use in another way now (VLANs of a trunk,
-        addresses, another bridge), as a list of ports and ranges; V(true) for all of O(ports). They lose the VLANs or
-        addresses that they carry.
-      - Members of bonds and ports with subinterfaces are always refused. Ports that carry nothing need no permission.
-    type: raw
-    default: false
   pfc_watchdog:
     description:
       - Turns the PFC watchdog of O(ports) on, which releases since 5.6 have. It needs a lossless O(mode).
       - It interrupts no link. While a receiver pauses a port for too long, the watchdog drops the lossless queue there.
-      - V(false) leaves it as it is.
+      - V(false) leaves it as it is, and O(restore) ignores it.
     type: bool
     default: false
   apply_timeout:
@@ -121,24 +93,6 @@ options:
       - V(true) may restart services of the switch, with whatever traffic depends on them; the warnings name them.
     type: bool
     default: false
-  restore:
-    description:
-      - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports),
-        O(svi) and O(pfc_watchdog) are ignored. A port that was a trunk or routed port becomes one again.
-      - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
-        RV(left_alone), as do a VLAN and a bridge that another port uses.
-      - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
-        other options say.
-    type: dict
-    suboptions:
-      before:
-        description: The values of C(diff.before) of that run by key, as the journal has them.
-        type: dict
-        required: true
-      after:
-        description: The values of C(diff.after) of that run for the same keys.
-        type: dict
-        required: true
   rollback:
     description:
       - Whether to take the change back if it fails or does not come into force and no confirmation guards it. NVUE
@@ -362,10 +316,6 @@ def argument_spec() -> dict[str, dict[str, object]]:
         "apply_timeout": {"type": "int", "default": 300},
         "confirm_timeout": {"type": "int", "default": 300},
         "accept_warnings": {"type": "bool", "default": False},
-        "restore": {
-            "type": "dict",
-            "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
-        },
     }
 
 
@@ -393,21 +343,17 @@ def main() -> None:
     )
     params = module.params
     host = params["hostname"]
-    back = None
     options = ("save", "wait_for_links", "apply_timeout", "confirm_timeout", "accept_warnings", "rollback")
     with failing(module):
         check_times(params)
+        session = rest.Session(arguments.endpoint(module))
+        settings = {**{name: params[name] for name in options}, "read_only": module.check_mode}
         if params["restore"] is None:
             wanted = request(host, params)
+            layer = NvueLayer(host, session, wanted, **settings)
         else:
             back, wanted = restore.request(host, params["restore"], params)
-        session = rest.Session(arguments.endpoint(module))
-    settings = {**{name: params[name] for name in options}, "read_only": module.check_mode}
-    layer = (
-        NvueLayer(host, session, wanted, **settings)
-        if back is None
-        else restore.RestoreLayer(host, session, wanted, back, **settings)
-    )
+            layer = restore.RestoreLayer(host, session, wanted, back, **settings)
     with contextlib.closing(layer):
         exit_with(module, layer, wanted)
 

@@ -270,9 +270,9 @@ from ..module_utils._nvue import info as nvue
 from ..module_utils._nvue import plan as nvue_plan
 from ..module_utils._nvue.reading import NvueReader
 from ..module_utils._nxos import reading as nxos
+from ..module_utils._onyx import info as onyx
 from ..module_utils._onyx import plan as onyx_plan
 from ..module_utils._onyx import transport
-from ..module_utils._onyx.info import Survey
 from ..module_utils._sonic import reading as sonic
 from ..module_utils._switch.arguments import LOGIN, SSH
 from ..module_utils._switch.judge import PORT_MODES
@@ -314,7 +314,7 @@ def read_onyx(params: Mapping[str, Any]) -> dict[str, Any]:
     host = params["hostname"]
     wanted = onyx_plan.request(host, {key: params[key] for key in ("ports", "priority")})
     with contextlib.closing(transport.OnyxSession(settings_from(params))) as session:
-        return Survey(host, session, wanted.ports, params["mode"], wanted.priority)()
+        return onyx.survey(host, session, wanted.ports, params["mode"], wanted.priority)
 
 
 def read_cumulus(module: AnsibleModule) -> dict[str, Any]:
@@ -322,9 +322,8 @@ def read_cumulus(module: AnsibleModule) -> dict[str, Any]:
     # Refuses what is no port before the login.
     wanted = nvue_plan.request(host, {key: params[key] for key in ("ports", "bridge_domain", "mode", "priority")})
     with contextlib.closing(rest.Session(arguments.endpoint(module))) as session:
-        return nvue.survey(
-            host, NvueReader(host, session, wanted.domain), wanted.ports, params["mode"], wanted.priority
-        )
+        reader = NvueReader(host, session, wanted.domain)
+        return nvue.survey(reader, wanted.ports, params["mode"], wanted.priority)
 
 
 def main() -> None:

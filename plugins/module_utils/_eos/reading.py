@@ -46,7 +46,12 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
     def port(name: str, facts: Mapping[str, Any]) -> PortSeen:
         configured = section(f"QoS of {name}", lambda: config.port(host, root, name, queues), PortSeen())
-        counted = {**_discards(facts), **_pauses(pauses.get(name)), **_marked(marks.get(name), queues, priority)}
+        marked = marks.get(name, {}).get("queueCounters") or {}
+        counted = {
+            **counts(facts.get("interfaceCounters") or {}, {"rx_discards": "inDiscards", "tx_discards": "outDiscards"}),
+            **counts(pauses.get(name, {}), {"rx_pfc_pause": "rxFrames", "tx_pfc_pause": "txFrames"}),
+            **counts(marked, {"ecn_marked": str(queues.get(priority, priority))}),
+        }
         mtu = facts.get("mtu")
         return dataclasses.replace(
             configured,
@@ -91,20 +96,6 @@ def _text(host: str, data: Any, key: str) -> str:
     if not isinstance(data, Mapping) or not isinstance(data.get(key), str):
         raise ParseError(f"no {key} in the JSON", host=host, raw=json.dumps(data)[:2000])
     return str(data[key])
-
-
-def _discards(facts: Mapping[str, Any]) -> dict[str, int]:
-    counters = facts.get("interfaceCounters") or {}
-    return counts(counters, {"rx_discards": "inDiscards", "tx_discards": "outDiscards"})
-
-
-def _pauses(counters: Mapping[str, Any] | None) -> dict[str, int]:
-    return counts(counters or {}, {"rx_pfc_pause": "rxFrames", "tx_pfc_pause": "txFrames"})
-
-
-def _marked(counters: Mapping[str, Any] | None, queues: Mapping[int, int], priority: int) -> dict[str, int]:
-    found = (counters or {}).get("queueCounters") or {}
-    return counts(found, {"ecn_marked": str(queues.get(priority, priority))})
 
 
 def _neighbors(host: str, data: Any) -> dict[str, tuple[Neighbor, ...]]:

@@ -11,22 +11,29 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Any, Callable, Iterable, NoReturn, Sequence
+from typing import Any, Callable, NoReturn, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, RefusedError, UnreachableError, VerifyError, inverses
 from .._switch import guards, saving
 from .._switch.request import Wanted, satisfied
 from . import plan as planning
 from . import tree as trees
-from .facts import common_facts
+from .info import port_fact, roce_fact
 from .reading import NvueReader
-from .rest import Client, ConflictError, quoted
+from .rest import ConflictError, Session, quoted
 from .revision import DONE, NOT_BEGUN, POLL_SECONDS, UNDER_WAY, YES, Revisions, failed
 from .state import State
 
 _LOST_POLLS = 4  # how often a revision may still be pending before its apply request counts as lost
 _PENDING_SHOWN = 5
 _GRACE_SECONDS = 5.0  # for a switch that takes a failed change back after it has called it failed
+# Saving is a change of its own when nothing else has to change.
+_SAVE = Operation(
+    description="save the applied configuration, which differs from the start-up configuration",
+    command="nv config save",
+    changes={"saved": (False, True)},
+    payload={"bounces": ()},
+)
 
 
 class NvueLayer(Layer[State, Wanted]):
@@ -41,7 +48,7 @@ class NvueLayer(Layer[State, Wanted]):
     def __init__(
         self,
         host: str,
-        client: Client,
+        client: Session,
         wanted: Wanted,
         *,
         save: str = "when_clean",
@@ -115,8 +122,7 @@ class NvueLayer(Layer[State, Wanted]):
         if self._first is None:
             self._look_for_others()
         state = self._reader.state()
-        self._unsaved = self._reader.unsaved_lines()
-        self._foreign = self._foreign_lines()
+        self._read_unsaved()
         state = dataclasses.replace(state, unsaved=self._unsaved, foreign=self._foreign)
         if state.roce.mode is not None and satisfied(state.roce.mode, wanted.mode):
             ports = {
@@ -125,9 +131,10 @@ class NvueLayer(Layer[State, Wanted]):
             state = dataclasses.replace(state, ports={**state.ports, **ports})
         return state
 
-    def _foreign_lines(self) -> tuple[str, ...]:
-        """Of what is unsaved, what the request does not account for."""
-        return tuple(line for line in self._unsaved if not self._own(line))
+    def _read_unsaved(self) -> None:
+        """What is unsaved, and what of it the request does not account for."""
+        self._unsaved = self._reader.unsaved_lines()
+        self._foreign = tuple(line for line in self._unsaved if not self._own(line))
 
     def _look_for_others(self) -> None:
         """Wait for another user's changes that are under way; report staged ones and leave them alone."""
@@ -179,28 +186,16 @@ class NvueLayer(Layer[State, Wanted]):
         operations = self._operations(state)
         if not operations:
             self._require_health(state)
-        if (
-            not operations
-            and not self._applied
-            and not self._saved_now
-            and state.unsaved
-            and saving.may_save(self._save, state.foreign)
-        ):
-            operations = [_save_operation()]
+            new = not self._applied and not self._saved_now
+            if new and state.unsaved and saving.may_save(self._save, state.foreign):
+                operations = [_SAVE]
         self._planned = operations
         return operations
 
     def _require_health(self, state: State) -> None:
+        remedy = "remove the QoS settings that conflict with the RoCE template (nv show qos roce, nv config find qos)"
         problems = planning.unhealthy(state, self._wanted)
-        if problems:
-            raise VerifyError(
-                f"RoCE mode {self._wanted.mode or 'absent'} is configured, but not in force: " + "; ".join(problems),
-                host=self.host,
-                thing="roce",
-                remedy="remove the QoS settings that conflict with the RoCE template (nv show qos roce, nv config find "
-                "qos) and run this again",
-                problems=problems,
-            )
+        guards.refuse_unhealthy(self.host, self._wanted, problems, f"{remedy} and run this again")
 
     def _verify(self, state: State) -> None:
         """The wanted state is there, or the switch gets its old one back."""
@@ -219,10 +214,9 @@ class NvueLayer(Layer[State, Wanted]):
     # --- apply
 
     def apply(self, operation: Operation) -> None:
-        if operation.payload.get("save"):
+        if operation is _SAVE:
             # Read again, as before every save: what was read for the plan is as old as that.
-            self._unsaved = self._reader.unsaved_lines()
-            self._foreign = self._foreign_lines()
+            self._read_unsaved()
             if saving.may_save(self._save, self._foreign):
                 self._save_configuration()
             self._saved_now = True
@@ -255,7 +249,9 @@ class NvueLayer(Layer[State, Wanted]):
 
     def _transaction(self, operations: Sequence[Operation]) -> None:
         revision = self._staged = self._revisions.new()
-        self._stage(revision, operations)
+        to_set, to_unset = _patch(operations)
+        # Two patches, because the API does not define what set and unset of one thing in one patch do.
+        self._revisions.patch(revision, to_unset, to_set)
         self._check_staged(revision)
         if self._previous is None or self._in_force() != self._previous:
             self._previous = None  # going back to it would undo what another user applied since it was read
@@ -267,12 +263,6 @@ class NvueLayer(Layer[State, Wanted]):
         self._applied = list(operations)
         if self._confirm_timeout and not self._unconfirmed:
             self._notes.append(f"this release applied revision {revision} without waiting for a confirmation")
-
-    def _stage(self, revision: str, operations: Iterable[Operation]) -> None:
-        """Two patches, because the API does not define what set and unset of one thing in one patch do."""
-        unset = trees.merge(*(operation.payload["unset"] for operation in operations))
-        to_set = trees.merge(*(operation.payload["set"] for operation in operations))
-        self._revisions.patch(revision, unset, to_set)
 
     def _check_staged(self, revision: str) -> None:
         """The switch's own difference has to be what was planned: neither nothing, nor anything of another user."""
@@ -415,15 +405,12 @@ class NvueLayer(Layer[State, Wanted]):
             text += "; its configuration is as before"
         elif self._rollback:
             details["rolled_back"] = self._roll_back()
-            text += (
-                "; what had taken effect was taken back"
-                if details["rolled_back"]
-                else "; taking it back failed as well"
-            )
             if details["rolled_back"]:
                 self._staged = revision
+                text += "; what had taken effect was taken back"
             else:
                 details["undo"] = inverses(self._planned)
+                text += "; taking it back failed as well"
         else:
             details["undo"] = inverses(self._planned)
             text += "; some of it is in force"
@@ -471,11 +458,8 @@ class NvueLayer(Layer[State, Wanted]):
             # The revision in force is not known, or another user has applied one since, which the whole of an
             # earlier revision would undo: only what we changed is set back.
             if back is None or self._in_force() not in (back, self._asked):
-                operations = self._applied or self._planned
-                trees_to_set = trees.merge(*(operation.payload["set"] for operation in operations))
-                trees_to_unset = trees.merge(*(operation.payload["unset"] for operation in operations))
                 config = self._first.config if self._first else {}
-                to_set, to_unset = trees.inverse(trees_to_set, trees_to_unset, config)
+                to_set, to_unset = trees.inverse(*_patch(self._applied or self._planned), config)
                 back = self._revisions.new()
                 self._revisions.patch(back, to_unset, to_set)
             self._revisions.run_quietly(back)
@@ -512,8 +496,7 @@ class NvueLayer(Layer[State, Wanted]):
             if self._unconfirmed and self._revision:
                 self._confirm(self._revision)
             # Read again: the first reading is as old as this run.
-            self._unsaved = self._reader.unsaved_lines()
-            self._foreign = self._foreign_lines()
+            self._read_unsaved()
             if self._unsaved and saving.may_save(self._save, self._foreign):
                 self._save_configuration()
         except LayerError as error:
@@ -622,12 +605,18 @@ class NvueLayer(Layer[State, Wanted]):
         return result + guards.port_warnings(wanted, planning.unexpected_members(state, wanted), links)
 
     def facts(self, state: State) -> dict[str, Any]:
+        wanted = self._wanted
+        members = state.members.get(wanted.vlan or 0, ())
+        strangers = planning.unexpected_members(state, wanted)
         return {
-            **common_facts(state, self._wanted),
+            "version": state.release,
+            "roce": roce_fact(state.roce),
+            "vlan": guards.vlan_fact(wanted, state.vlans, None, members, strangers),
+            "ports": {name: port_fact(state.ports[name]) for name in wanted.ports},
             "saved": not self._unsaved,
             "unsaved_before": bool(self._first and self._first.unsaved),
             "foreign_changes": list(self._foreign),
-            "problems": planning.unhealthy(state, self._wanted),
+            "problems": planning.unhealthy(state, wanted),
             "revision": self._revision,
             "previous_revision": self._previous,
             "device_diff": list(self._device_diff),
@@ -635,11 +624,7 @@ class NvueLayer(Layer[State, Wanted]):
         }
 
 
-def _save_operation() -> Operation:
-    """Saving is a change of its own when nothing else has to change."""
-    return Operation(
-        description="save the applied configuration, which differs from the start-up configuration",
-        command="nv config save",
-        changes={"saved": (False, True)},
-        payload={"save": True, "bounces": ()},
-    )
+def _patch(operations: Sequence[Operation]) -> tuple[trees.Tree, trees.Tree]:
+    """(to set, to unset) of all of them together."""
+    to_set = trees.merge(*(operation.payload["set"] for operation in operations))
+    return to_set, trees.merge(*(operation.payload["unset"] for operation in operations))

@@ -5,7 +5,6 @@ All operations of a plan are one NVUE revision and take effect together or not a
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -17,7 +16,6 @@ from .._switch.guards import Use
 from .._switch.request import Naming, Wanted
 from . import dialect as saying
 from . import tree as trees
-from .dialect import Words
 from .state import Port, State, is_on, parse_watchdog, release_number
 from .uses import LAYER3
 
@@ -116,12 +114,8 @@ def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
         return []
     uses = port.uses
     if port.mode == "trunk" or (port.mode == "access" and wanted.domain not in port.domains):
-        uses = (Use(_vlans(port)), *uses)
-    return guards.reasons(port.name, uses, mode=port.mode, permitted=_may_convert(port, wanted))
-
-
-def _vlans(port: Port) -> str:
-    return port.carries.partition("; " + guards.listed(port.uses))[0] if port.uses else port.carries
+        uses = (Use(port.vlans), *uses)
+    return guards.reasons(port.name, uses, mode=port.mode, permitted=wanted.may_convert(port.name))
 
 
 def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
@@ -129,7 +123,9 @@ def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
     if wanted.port_mode == "routed":
         return port.mode == "routed" and set(port.addresses) == set(wanted.addresses[port.name])
     if wanted.port_mode == "trunk":
-        return _gets_one_more(port, wanted) and judge.carries(dataclasses.asdict(port), wanted.vlan or 0)
+        vlan = wanted.vlan or 0
+        carried = judge.has_vlan(port.allowed_vlans or "", vlan) or port.native_vlan == vlan
+        return _gets_one_more(port, wanted) and carried
     return port.mode == "access" and port.access_vlan == wanted.vlan and wanted.domain in port.domains
 
 
@@ -159,10 +155,6 @@ def _refuse_mode(state: State, wanted: Wanted) -> None:
         )
 
 
-def _may_convert(port: Port, wanted: Wanted) -> bool:
-    return wanted.convertible is None or port.name in wanted.convertible
-
-
 def _loses(port: Port, wanted: Wanted) -> bool:
     """An access port without further use only changes its VLAN; whatever else is configured would be gone."""
     if wanted.port_mode != "access":
@@ -178,19 +170,11 @@ def plan(state: State, wanted: Wanted) -> list[Operation]:
     refuse(state, wanted)
     operations: list[Operation] = []
     if wanted.vlan is not None and wanted.vlan not in state.vlans:
-        operations.append(
-            _operation(
-                f"create VLAN {wanted.vlan} in bridge {wanted.domain}",
-                saying.vlan(state, wanted),
-            )
-        )
+        tree = trees.at(("bridge", "domain", wanted.domain, "vlan", str(wanted.vlan)), {})
+        operations.append(_operation(state, f"create VLAN {wanted.vlan} in bridge {wanted.domain}", tree))
     if wanted.vlan is not None and wanted.svi and wanted.vlan not in state.svis:
-        operations.append(
-            _operation(
-                f"create the layer 3 interface of VLAN {wanted.vlan}",
-                saying.svi(state, wanted),
-            )
-        )
+        what = f"create the layer 3 interface of VLAN {wanted.vlan}"
+        operations.append(_operation(state, what, saying.svi(wanted)))
     operations += _roce(state, wanted)
     operations += _ports(state, wanted)
     operations += _mtus(state, wanted)
@@ -209,8 +193,10 @@ def _roce(state: State, wanted: Wanted) -> list[Operation]:
     up = [name for name, port in state.ports.items() if port.up]
     return [
         _operation(
+            state,
             f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
-            saying.roce(state, wanted),
+            saying.roce(state, wanted) if wanted.mode else {},
+            {} if wanted.mode else {"qos": {"roce": None}},
             disrupts="buffers, scheduling and trust of every port are rewritten, and traffic of any of them may stop "
             f"for a moment (up now: {trees.compressed(up) or 'none'})",
             bounces=tuple(up),
@@ -224,14 +210,14 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
     operations = []
     differing = [state.ports[name] for name in wanted.ports if not _is_as_wanted(state.ports[name], wanted)]
     for port in differing:
-        words = saying.release(state, wanted, port) if _loses(port, wanted) else None
-        if words is not None and words.lines:
+        away = saying.release(state, wanted, port) if _loses(port, wanted) else {}
+        if away:
+            was = port.carries if port.mode == wanted.port_mode else f"a {port.mode} port"
             operations.append(
                 _operation(
-                    f"port {port.name}: no longer {port.carries}"
-                    if port.mode == wanted.port_mode
-                    else f"port {port.name}: no longer a {port.mode} port",
-                    words,
+                    state,
+                    f"port {port.name}: no longer {was}",
+                    to_unset=away,
                     disrupts=f"port {port.name} loses {port.carries}",
                     bounces=(port.name,),
                 )
@@ -246,8 +232,9 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
         spec = trees.compressed(names)
         operations.append(
             _operation(
+                state,
                 f"ports {spec}: {old} -> access VLAN {wanted.vlan}",
-                saying.access(state, wanted, names),
+                _on_ports(names, {"bridge": {"domain": {wanted.domain: {"access": wanted.vlan}}}}),
                 disrupts=f"ports {spec} leave {old}" if old != "no access VLAN" else "",
                 bounces=tuple(names),
             )
@@ -258,12 +245,13 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
 def _carries(state: State, wanted: Wanted, port: Port) -> Operation:
     """The VLAN of a trunk, or the addresses of a routed port."""
     if wanted.port_mode == "trunk":
-        words, what = saying.trunk(state, wanted, port.name), f"VLAN {wanted.vlan} on the trunk"
+        settings: trees.Tree = {"bridge": {"domain": {wanted.domain: {"vlan": {str(wanted.vlan): {}}}}}}
+        what = f"VLAN {wanted.vlan} on the trunk"
     else:
         new = wanted.addresses[port.name]
-        words = saying.addresses(state, port.name, new)
+        settings = saying.addresses(state, new)
         what = f"address {', '.join(port.addresses) or 'none'} -> {', '.join(new)}"
-    return _operation(f"port {port.name}: {what}", words, bounces=(port.name,))
+    return _operation(state, f"port {port.name}: {what}", _on_ports([port.name], settings), bounces=(port.name,))
 
 
 def _mtus(state: State, wanted: Wanted) -> list[Operation]:
@@ -275,8 +263,9 @@ def _mtus(state: State, wanted: Wanted) -> list[Operation]:
             groups.setdefault(state.ports[name].mtu, []).append(name)
     return [
         _operation(
+            state,
             f"ports {trees.compressed(names)}: MTU {old} -> {wanted.mtu}",
-            saying.mtu(state, wanted, names),
+            _on_ports(names, {"link": {"mtu": wanted.mtu}}),
             disrupts=f"ports {trees.compressed(names)} are reconfigured; a link may bounce",
             bounces=tuple(names),
         )
@@ -304,12 +293,9 @@ def _watchdogs(state: State, wanted: Wanted) -> list[Operation]:
             value=True,
             remedy="set pfc_watchdog to false, or mode to lossless",
         )
-    return [
-        _operation(
-            f"ports {trees.compressed(names)}: PFC watchdog on",
-            saying.watchdog(state, wanted, names),
-        )
-    ]
+    # The releases that have it spell it alike.
+    tree = _on_ports(names, {"qos": {"pfc-watchdog": {"state": "enable"}}})
+    return [_operation(state, f"ports {trees.compressed(names)}: PFC watchdog on", tree)]
 
 
 def _watched(state: State, name: str) -> bool:
@@ -317,19 +303,28 @@ def _watched(state: State, name: str) -> bool:
     return parse_watchdog(setting) == "enabled"
 
 
+def _on_ports(names: Iterable[str], settings: Mapping[str, Any]) -> trees.Tree:
+    return {"interface": {name: dict(settings) for name in names}}
+
+
 def _operation(
+    state: State,
     description: str,
-    words: Words,
+    to_set: Mapping[str, Any] | None = None,
+    to_unset: Mapping[str, Any] | None = None,
+    *,
     disrupts: str = "",
     bounces: tuple[str, ...] = (),
 ) -> Operation:
+    """``to_set``, ``to_unset``: trees. Their changes are path in the configuration -> (subtree before, after)."""
+    to_set, to_unset = dict(to_set or {}), dict(to_unset or {})
     return Operation(
         description=description,
-        command="\n".join(words.lines),
-        changes=words.changes,
-        inverse="\n".join(words.inverse),
+        command=trees.commands(to_set, to_unset),
+        changes=trees.changes(to_set, to_unset, state.config),
+        inverse=trees.commands(*trees.inverse(to_set, to_unset, state.config)),
         disrupts=disrupts,
-        payload={"lines": tuple(words.lines), "bounces": bounces, **words.payload},
+        payload={"set": to_set, "unset": to_unset, "bounces": bounces},
     )
 
 

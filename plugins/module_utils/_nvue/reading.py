@@ -8,7 +8,7 @@ from typing import Any, Mapping
 from .._layer import ParseError
 from . import state as parsing
 from . import tree as trees
-from .rest import Client, NotFoundError, no_api
+from .rest import NotFoundError, Session, no_api
 from .state import Port, State
 
 _LINK_FACTS = [f"/*/link/{key}" for key in ("mtu", "state", "oper-status", "admin-status", "stats")]
@@ -17,7 +17,7 @@ _LINK_FACTS = [f"/*/link/{key}" for key in ("mtu", "state", "oper-status", "admi
 class NvueReader:
     """Readings of one switch. ``domain``: the bridge that VLANs are looked for in."""
 
-    def __init__(self, host: str, client: Client, domain: str) -> None:
+    def __init__(self, host: str, client: Session, domain: str) -> None:
         self._host = host
         self._client = client
         self._domain = domain

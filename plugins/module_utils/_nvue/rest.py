@@ -19,7 +19,7 @@ import socket
 import ssl
 import time
 import urllib.parse
-from typing import Any, Callable, Mapping, NoReturn, Protocol
+from typing import Any, Callable, Mapping, NoReturn
 
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 
@@ -40,19 +40,6 @@ class NotFoundError(ApplyError):
     """The API knows no such path or revision; who expects that catches it."""
 
     code = "not_found"
-
-
-class Client(Protocol):
-    """What the layer needs of a session; tests bring their own."""
-
-    def get(self, path: str, **query: Any) -> Any:
-        """The decoded answer. Raises `NotFoundError` for 404."""
-
-    def send(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """POST, PATCH or DELETE; the decoded answer, {} for an empty one."""
-
-    def close(self) -> None:
-        """End the session."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +77,7 @@ class Endpoint:
 
 
 class Session:
-    """Implements `Client`. Connects with the first request."""
+    """Connects with the first request."""
 
     def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
         self._endpoint = endpoint
@@ -100,6 +87,7 @@ class Session:
         self._last_used = 0.0
 
     def get(self, path: str, **query: Any) -> Any:
+        """The decoded answer. Raises `NotFoundError` for 404."""
         fresh = self._connection is None
         try:
             return self._request("GET", path, None, query)
@@ -109,6 +97,7 @@ class Session:
         return self._request("GET", path, None, query)
 
     def send(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """POST, PATCH or DELETE; the decoded answer, {} for an empty one."""
         if self._clock() - self._last_used > _IDLE_SECONDS:
             self.close()
         return self._request(method, path, body, query)

@@ -17,7 +17,7 @@ from .._switch.restoring import Restore, parse, refused
 from . import plan as planning
 from . import tree as trees
 from .nvue import NvueLayer
-from .rest import Client
+from .rest import Session
 from .state import State
 
 # What the switch adds by itself to a thing that was made.
@@ -126,12 +126,12 @@ def _operation(state: State, config: Mapping[str, Any], kind: str, due: Mapping[
         f"moment (up now: {trees.compressed(up) or 'none'})",
         "ports": f"ports {trees.compressed(ports)} are reconfigured; a link may bounce",
     }.get(kind, "")
-    lines = [*trees.nv_lines("unset", unsets), *trees.nv_lines("set", sets)]
+    command = trees.commands(sets, unsets)
     return Operation(
-        description="as before: " + "; ".join(line.removeprefix("nv ") for line in lines),
-        command="\n".join(lines),
+        description="as before: " + "; ".join(line.removeprefix("nv ") for line in command.split("\n")),
+        command=command,
         changes=dict(due),
-        inverse="\n".join([*trees.nv_lines("unset", unset_again), *trees.nv_lines("set", set_again)]),
+        inverse=trees.commands(set_again, unset_again),
         disrupts=disrupts,
         payload={"set": sets, "unset": unsets, "bounces": up if kind == "roce" else ports},
     )
@@ -153,7 +153,7 @@ def _trees(keys: Mapping[str, Any], now: Mapping[str, Any], then: Mapping[str, A
 class RestoreLayer(NvueLayer):
     """The session, guards, confirmation and saving of `NvueLayer` with another plan."""
 
-    def __init__(self, host: str, client: Client, wanted: Wanted, restore: Restore, **options: Any) -> None:
+    def __init__(self, host: str, client: Session, wanted: Wanted, restore: Restore, **options: Any) -> None:
         super().__init__(host, client, wanted, **options)
         self._restore = restore
         self._left: list[dict[str, Any]] | None = None

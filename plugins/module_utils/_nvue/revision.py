@@ -9,7 +9,7 @@ from .._layer import LayerError, ParseError, UnreachableError
 from . import state as parsing
 from . import tree as trees
 from .reading import NvueReader
-from .rest import Client, NotFoundError, quoted
+from .rest import NotFoundError, Session, quoted
 
 POLL_SECONDS = 0.5
 YES = {"ays": "ays_yes"}
@@ -33,7 +33,7 @@ class Revisions:
     def __init__(
         self,
         host: str,
-        client: Client,
+        client: Session,
         reader: NvueReader,
         *,
         apply_timeout: float,

@@ -54,8 +54,8 @@ class Port:
     """A switch port. ``mode``: access, trunk, routed, bond (member of one), used (in another way), or none.
 
     ``allowed_vlans``, ``native_vlan``: of a trunk of one bridge; ``all``: those of the bridge. ``addresses``: with
-    prefix lengths. ``domains``: bridge -> its settings on this port. ``uses``: whatever else it is there for, at the
-    port or elsewhere. ``carries``: all that it would lose, for a person. ``above``: interfaces that stand on it
+    prefix lengths. ``domains``: bridge -> its settings on this port. ``vlans``: those that they name, for a person.
+    ``uses``: whatever else it is there for, at the port or elsewhere. ``above``: interfaces that stand on it
     (swp1.100). ``mtu`` in bytes; ``admin``/``up``: switched on, has a link.
     """
 
@@ -70,13 +70,18 @@ class Port:
     native_vlan: int | None = None
     addresses: tuple[str, ...] = ()
     domains: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    vlans: str = ""
     uses: tuple[Use, ...] = ()
-    carries: str = ""
     above: tuple[str, ...] = ()
     neighbors: tuple[Neighbor, ...] = ()
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
     pfc: str | None = None
     pfc_watchdog: str | None = None
+
+    @property
+    def carries(self) -> str:
+        """All that it would lose, for a person."""
+        return "; ".join(filter(None, [self.vlans, guards.listed(self.uses)]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,11 +199,8 @@ def parse_roce(host: str, config: Mapping[str, Any], filled: Any, operational: A
     configured = trees.get(config, "qos", "roce")
     filled = filled if isinstance(filled, Mapping) else {}
     operational = operational if isinstance(operational, Mapping) else {}
-    switch = None
-    for key, word in (("state", "enabled"), ("enable", "on")):
-        if key in filled or key in operational:
-            switch = (key, word)
-            break
+    spellings = (("state", "enabled"), ("enable", "on"))
+    switch = next((each for each in spellings if each[0] in filled or each[0] in operational), None)
     mode = None
     if isinstance(configured, Mapping):
         if is_on(_main_switch(configured)):
@@ -207,10 +209,9 @@ def parse_roce(host: str, config: Mapping[str, Any], filled: Any, operational: A
         raise ParseError("unknown shape of qos roce", host=host, thing="qos roce", raw=raw(configured))
     # A release may print the mode that it would have although the main switch is off.
     running = operational.get("mode") if is_on(_main_switch(operational)) else None
-    exceptions: tuple[str, ...] = ()
-    for key, value in operational.items():
-        if "exception" in key.lower():
-            exceptions += _exception_rows(value)
+    exceptions = [
+        row for key, value in operational.items() if "exception" in key.lower() for row in _exception_rows(value)
+    ]
     congestion = operational.get("congestion-control") or {}
     pfc = operational.get("pfc") or {}
     return Roce(
@@ -227,7 +228,7 @@ def parse_roce(host: str, config: Mapping[str, Any], filled: Any, operational: A
         pfc_tx=str(pfc.get("tx-enabled", "")),
         dscp=dscp_map(config) if mode else {},
         lldp="application TLV" if operational.get("lldp-app-tlv") else "",
-        exceptions=exceptions,
+        exceptions=tuple(exceptions),
     )
 
 
@@ -280,13 +281,21 @@ def parse_ports(host: str, config: Mapping[str, Any], operational: Any) -> dict[
         if not name.startswith("swp") or trees.split_port(name) is None:
             continue
         settings = interfaces.get(name) or {}
-        port = _port(host, name, facts, settings, bond=bonds.get(name), above=tuple(above.get(name, ())))
-        result[name] = _used(port, (*using.port_uses(config, name), *mentioned.get(name, ())))
+        uses = (*using.port_uses(config, name), *mentioned.get(name, ()))
+        above_it = tuple(above.get(name, ()))
+        result[name] = _port(host, name, facts, settings, bond=bonds.get(name), above=above_it, uses=uses)
     return result
 
 
 def _port(
-    host: str, name: str, facts: Any, settings: Mapping[str, Any], *, bond: str | None, above: tuple[str, ...]
+    host: str,
+    name: str,
+    facts: Any,
+    settings: Mapping[str, Any],
+    *,
+    bond: str | None,
+    above: tuple[str, ...],
+    uses: tuple[Use, ...],
 ) -> Port:
     link = facts.get("link") if isinstance(facts, Mapping) else None
     mtu = whole(trees.get(link, "mtu"))
@@ -295,7 +304,10 @@ def _port(
         raise ParseError(f"{name} has no MTU or no link state", host=host, thing="interface", raw=raw(facts))
     admin = _word(trees.get(link, "admin-status") or trees.get(settings, "link", "state") or "up")
     domains = trees.get(settings, "bridge", "domain") or {}
-    mode, access, carries = _layer2(host, name, settings, domains)
+    mode, access, vlans = _layer2(host, name, settings, domains)
+    if uses and mode == "none":
+        layer3 = any(use.words.split()[0] in (*using.LAYER3, "vrf", "router") for use in uses)
+        mode = "routed" if layer3 else "used"
     only = next(iter(domains.values()), None) or {}
     trunk = mode == "trunk" and len(domains) == 1
     return Port(
@@ -310,7 +322,8 @@ def _port(
         addresses=_addresses(settings),
         bond=bond,
         domains=domains,
-        carries=carries,
+        vlans=vlans,
+        uses=uses,
         above=above,
         neighbors=_neighbors(facts),
         counters=_link_drops(link),
@@ -328,7 +341,7 @@ def _addresses(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _layer2(host: str, name: str, settings: Mapping[str, Any], domains: Any) -> tuple[str, int | None, str]:
-    """(mode, access VLAN, what it carries)."""
+    """(mode, access VLAN, the VLANs that it carries)."""
     if not isinstance(domains, Mapping):
         raise ParseError(f"unknown bridge settings of {name}", host=host, thing="interface", raw=raw(settings))
     carries = []
@@ -345,16 +358,6 @@ def _layer2(host: str, name: str, settings: Mapping[str, Any], domains: Any) -> 
         single = len(domains) == 1 and access is not None
         return "access" if single else "trunk", access if single else None, "; ".join(carries)
     return "none", None, ""
-
-
-def _used(port: Port, uses: tuple[Use, ...]) -> Port:
-    """The port with what it is used for besides the VLANs that its settings name."""
-    mode = port.mode
-    if uses and mode == "none":
-        layer3 = any(use.words.split()[0] in (*using.LAYER3, "vrf", "router") for use in uses)
-        mode = "routed" if layer3 else "used"
-    carries = "; ".join(filter(None, [port.carries, guards.listed(uses)]))
-    return dataclasses.replace(port, mode=mode, uses=uses, carries=carries)
 
 
 def _neighbors(facts: Any) -> tuple[Neighbor, ...]:
@@ -397,7 +400,7 @@ def parse_port_pfc(answer: Any) -> str | None:
     return "enabled" if is_on(pfc.get("rx-enabled")) and is_on(pfc.get("tx-enabled")) else "disabled"
 
 
-def split_ports(config: Mapping[str, Any], ports: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def split_ports(ports: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Ports that a breakout has replaced by their lanes."""
     result = {}
     for name in {port.rpartition("s")[0] for port in ports if re.fullmatch(r"swp\d+s\d+", port)}:
@@ -446,7 +449,7 @@ def parse_state(
         vlans=frozenset(int(number) for number in vlans if number.isdigit()),
         svis=frozenset(svis),
         config=config,
-        split=split_ports(config, ports),
+        split=split_ports(ports),
         members=vlan_members(config, domain),
         custom_qos=tuple(trees.nv_lines("set", {"qos": custom})) if custom else (),
     )

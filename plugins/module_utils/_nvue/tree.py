@@ -160,6 +160,11 @@ def nv_lines(verb: str, tree: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def commands(to_set: Mapping[str, Any], to_unset: Mapping[str, Any]) -> str:
+    """A patch as lines: first what it unsets."""
+    return "\n".join([*nv_lines("unset", to_unset), *nv_lines("set", to_set)])
+
+
 def inverse(set_tree: Mapping[str, Any], unset_tree: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[Tree, Tree]:
     """(set, unset) that take a patch back to ``before``, touching nothing that the patch did not touch."""
     back: Tree = {}

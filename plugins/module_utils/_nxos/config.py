@@ -109,13 +109,13 @@ class Policies:
 
     def marking(self, name: str | None) -> dict[int, Marking]:
         """qos-group -> ECN of a policy of type queuing."""
-        found = {}
+        found: dict[int, Marking] = {}
         for line in self._policy("queuing", name) if name else ():
             for rest in line.rest("random-detect"):
                 mark = self._mark(rest)
-                for group in self._groups("queuing", line.text.split()[-1]) if mark else ():
-                    found[group] = mark
-        return {group: mark for group, mark in found.items() if mark}
+                if mark:
+                    found.update(dict.fromkeys(self._groups("queuing", line.text.split()[-1]), mark))
+        return found
 
     def _mark(self, rest: str) -> Marking | None:
         """Without the word ecn, packets are dropped and not marked."""

@@ -10,15 +10,19 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError, inverses
 from .._switch import guards, observed, saving
+from .._switch.judge import has_vlan
 from .._switch.request import Wanted
 from . import plan as planning
 from . import state as parsing
-from .lease import SwitchLease
+from .lease import SwitchLease, write_copy
 from .reading import Reader
-from .state import Roce, SwitchState
-from .transport import Cli
+from .state import Port, Roce, SwitchState
+from .transport import OnyxSession
 
-_SAVE = planning.save_operation()
+# Saving is a change of its own when nothing else has to change.
+_SAVE = planning.operation(
+    "save the running configuration, which has unsaved changes", ["configuration write"], {"saved": (False, True)}, []
+)
 
 
 class SwitchLayer(Layer[SwitchState, Wanted]):
@@ -33,7 +37,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def __init__(
         self,
         host: str,
-        connect: Callable[[], Cli],
+        connect: Callable[[], OnyxSession],
         wanted: Wanted,
         *,
         save: str = "when_clean",
@@ -50,7 +54,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._rollback = rollback
         self._clock = clock
         self._sleep = sleep
-        self._cli: Cli | None = None
+        self._cli: OnyxSession | None = None
         self._first: SwitchState | None = None
         self._last: SwitchState | None = None
         self._planned: list[Operation] = []
@@ -63,7 +67,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._lease = SwitchLease(host, sleep)
 
     @property
-    def cli(self) -> Cli:
+    def cli(self) -> OnyxSession:
         if self._cli is None:
             self._cli = self._connect()
         return self._cli
@@ -92,7 +96,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._first, self._last = self._first or state, state
         return state
 
-    def _read_state(self, health: bool = True, links: Mapping[str, parsing.Link] | None = None) -> SwitchState:
+    def _read_state(self, health: bool = True, links: Mapping[str, Port] | None = None) -> SwitchState:
         """``health``: also what the RoCE mode does on the ports, which is not configuration. ``links``: as `ports`."""
         read, wanted = self.read, self._wanted
         version = self._first.version if self._first else read.version()  # no run is so long that it would change
@@ -139,7 +143,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             return (f"(unknown, because the saved configuration could not be read: {str(error)[:200]})",)
         return planning.foreign_lines(parsing.difference(lines, saved), self._wanted)
 
-    def _await_links(self) -> Mapping[str, parsing.Link]:
+    def _await_links(self) -> Mapping[str, Port]:
         """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge. Returns
         what was read last."""
         timing = (self._wait_for_links, self._clock, self._sleep)
@@ -242,17 +246,8 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         name = self._wanted.snapshot
         if not name:
             return
-        refusal = self.cli.configure(f"configuration write to {name} no-switch")
-        _unsaved, files = self.read.files()
-        if refusal or name not in files:
-            raise ApplyError(
-                f"the snapshot was not written ({refusal or 'no such file afterwards'}); nothing was changed",
-                host=self.host,
-                thing="snapshot",
-                value=name,
-                remedy="check the file system of the switch, or run this without a snapshot",
-                device_message=refusal,
-            )
+        remedy = "check the file system of the switch, or run this without a snapshot"
+        write_copy(self.host, self.cli, name, "snapshot", remedy)
         self._notes.append(f"the configuration as it was is in {name} (going back to it restarts the switch)")
 
     def _refused(self, operation: Operation, line: str, refusal: str, done: Sequence[str]) -> None:
@@ -465,9 +460,7 @@ def unexpected_members(state: SwitchState, wanted: Wanted) -> list[str]:
     members = list(state.vlans[wanted.vlan].members)
     # A port that allows a range of VLANs carries this one too, whether the VLAN's table lists it or not.
     members += [
-        name
-        for name, port in state.ports.items()
-        if name not in members and parsing.carries(port.allowed_vlans, wanted.vlan)
+        name for name, port in state.ports.items() if name not in members and has_vlan(port.allowed_vlans, wanted.vlan)
     ]
     return [name for name in members if name not in wanted.ports]
 
@@ -493,11 +486,11 @@ def _value(state: SwitchState, key: str) -> Any:
     return _port_value(state.ports[name], setting)
 
 
-def _port_value(port: parsing.Port, setting: str) -> Any:
+def _port_value(port: Port, setting: str) -> Any:
     if setting == "access_vlan" and port.mode != "access":
         return planning.DEFAULT_VLAN  # as `plan` sees it: a port that is no access port has not got one yet
     if setting.startswith("carries:"):
-        return port.mode == "trunk" and parsing.carries(port.allowed_vlans, int(setting.partition(":")[2]))
+        return port.mode == "trunk" and has_vlan(port.allowed_vlans, int(setting.partition(":")[2]))
     return planning.carried(port) or None if setting == "carried" else getattr(port, setting)
 
 
@@ -530,18 +523,18 @@ def _somebodys(state: SwitchState, key: str, after: Any, first: SwitchState, own
     if kind == "port":
         return bool(_value(state, key) != after)
     return kind == "vlan" and any(
-        port.access_vlan == int(rest) or parsing.carries(port.allowed_vlans, int(rest))
+        port.access_vlan == int(rest) or has_vlan(port.allowed_vlans, int(rest))
         for name, port in state.ports.items()
         if name not in own and (name not in first.ports or _vlans(port) != _vlans(first.ports[name]))
     )
 
 
-def _vlans(port: parsing.Port) -> tuple[int | None, str]:
+def _vlans(port: Port) -> tuple[int | None, str]:
     return port.access_vlan, port.allowed_vlans
 
 
 def _port_fact(state: SwitchState, name: str, counters: Mapping[str, int]) -> dict[str, Any]:
-    pfc = state.pfc.ports.get(name) if state.pfc else None
+    pfc = state.pfc.get(name)
     return observed.port_fact(
         state.ports[name], pfc_oper=pfc[1].lower() if pfc else None, counters=counted(state, name, counters)
     )

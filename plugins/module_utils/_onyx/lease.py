@@ -19,7 +19,7 @@ from typing import Callable, Sequence
 
 from .._layer import ApplyError, LayerError, RefusedError
 from .reading import Reader
-from .transport import Cli
+from .transport import OnyxSession
 
 SECONDS = 900  # longer than any run; clocks of controllers may differ by some of it
 PATIENCE = 60.0
@@ -28,6 +28,22 @@ _NAME = re.compile(r"rocemesh-lease-(?P<until>\d{9,11})-(?P<controller>[0-9a-f]{
 
 def controller() -> str:
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def write_copy(host: str, cli: OnyxSession, name: str, what: str, remedy: str) -> tuple[str, ...]:
+    """Write the running configuration to a file beside the active one; the names of all files then."""
+    refusal = cli.configure(f"configuration write to {name} no-switch")
+    _unsaved, files = Reader(host, cli).files()
+    if refusal or name not in files:
+        raise ApplyError(
+            f"the {what} was not written ({refusal or 'no such file afterwards'}); nothing was changed",
+            host=host,
+            thing=what,
+            value=name,
+            remedy=remedy,
+            device_message=refusal,
+        )
+    return files
 
 
 class SwitchLease:
@@ -39,22 +55,12 @@ class SwitchLease:
         self._now = now
         self.name = ""
 
-    def take(self, cli: Cli) -> None:
+    def take(self, cli: OnyxSession) -> None:
         """Raises `RefusedError` if another run holds one and does not end, `ApplyError` if the switch takes none."""
         waited = 0.0
         while True:
             name = f"rocemesh-lease-{int(self._now()) + SECONDS}-{controller()}-{os.getpid()}"
-            refusal = cli.configure(f"configuration write to {name} no-switch")
-            _unsaved, files = Reader(self._host, cli).files()
-            if refusal or name not in files:
-                raise ApplyError(
-                    f"the lease was not written ({refusal or 'no such file afterwards'}); nothing was changed",
-                    host=self._host,
-                    thing="lease",
-                    value=name,
-                    remedy="check the file system of the switch",
-                    device_message=refusal,
-                )
+            files = write_copy(self._host, cli, name, "lease", "check the file system of the switch")
             self.name = name
             others = self._others(files)
             for old in (each for each in files if _NAME.fullmatch(each) and each not in (name, *others)):
@@ -74,7 +80,7 @@ class SwitchLease:
             self._sleep(pause)
             waited += pause
 
-    def release(self, cli: Cli) -> None:
+    def release(self, cli: OnyxSession) -> None:
         """Whatever ended the run; a lease that cannot be taken away expires."""
         name, self.name = self.name, ""
         if name:

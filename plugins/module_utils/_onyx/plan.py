@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
-from .._layer import Operation, RefusedError, VerifyError
+from .._layer import Operation, RefusedError
 from .._switch import guards
 from .._switch import request as asking
 from .._switch.guards import Use
+from .._switch.judge import has_vlan
 from .._switch.request import Naming, Wanted
-from . import state as parsing
 from .state import Port, Roce, SwitchState, port_key
 
 MODES = ("lossless", "semi-lossless", "lossy", "absent")
@@ -80,7 +80,7 @@ def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
     _refuse_other_priority(state, wanted)
     _refuse_ipv6(state, wanted)
     _refuse_ports(state, wanted)
-    operations = [*_vlan(state, wanted), *_roce(state, wanted), *_routing(state, wanted)]
+    operations = [*_vlan(state, wanted), *roce_operations(state, wanted), *_routing(state, wanted)]
     operations += [*_port_modes(state, wanted), *_CONTENTS[wanted.port_mode](state, wanted), *_mtus(state, wanted)]
     if state.neighbors is not None:
         guards.refuse_neighbors(state.host, behind(state, touched(operations)), wanted)
@@ -100,17 +100,11 @@ def touched(operations: Iterable[Operation]) -> list[str]:
 
 
 def require_health(state: SwitchState, wanted: Wanted) -> None:
-    """Raise `VerifyError` if the RoCE mode is the wanted one by name, but not in what it does."""
-    problems = unhealthy(state, wanted)
-    if problems:
-        raise VerifyError(
-            f"RoCE mode {wanted.mode} is configured, but not in force: " + "; ".join(problems),
-            host=state.host,
-            thing="roce",
-            remedy="remove the QoS, buffer or flow control settings that conflict with the RoCE template "
-            "(show roce, show running-config) and run this again; nothing was saved",
-            problems=problems,
-        )
+    remedy = (
+        "remove the QoS, buffer or flow control settings that conflict with the RoCE template "
+        "(show roce, show running-config) and run this again; nothing was saved"
+    )
+    guards.refuse_unhealthy(state.host, wanted, unhealthy(state, wanted), remedy)
 
 
 def unhealthy(state: SwitchState, wanted: Wanted) -> list[str]:
@@ -136,7 +130,7 @@ def unhealthy(state: SwitchState, wanted: Wanted) -> list[str]:
         ecn = state.ecn.get(name, {}).get(traffic_class, "")
         if "ecn" not in ecn.lower():
             problems.append(f"port {name}: traffic class {traffic_class} has congestion control {ecn or 'not shown'}")
-        oper = state.pfc.ports.get(name, ("", ""))[1] if state.pfc else ""
+        _admin, oper = state.pfc.get(name, ("", ""))
         if lossless and state.ports[name].up and oper.lower() != "enabled":
             problems.append(f"port {name}: PFC is operationally {oper or 'not shown'}")
     return problems
@@ -218,8 +212,7 @@ def _reasons_against(port: Port, wanted: Wanted) -> list[str]:
         return [f"{port.name} is neither a layer 2 nor a recognisable routed port (member of an MLAG?)"]
     if not wanted.sets_ports or _is_as_wanted(port, wanted):
         return []
-    permitted = wanted.convertible is None or port.name in wanted.convertible
-    return guards.reasons(port.name, _lost(port, wanted), mode=port.mode, permitted=permitted)
+    return guards.reasons(port.name, _lost(port, wanted), mode=port.mode, permitted=wanted.may_convert(port.name))
 
 
 def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
@@ -229,7 +222,7 @@ def _is_as_wanted(port: Port, wanted: Wanted) -> bool:
     if port.mode == "routed":
         return port.ipv4 == list(wanted.addresses[port.name])
     if port.mode == "trunk":
-        return parsing.carries(port.allowed_vlans, wanted.vlan or 0)
+        return has_vlan(port.allowed_vlans, wanted.vlan or 0)
     return port.access_vlan == wanted.vlan
 
 
@@ -237,9 +230,7 @@ def _lost(port: Port, wanted: Wanted) -> list[Use]:
     """What the port is used for and would lose, its mode included. A trunk loses nothing when it gets one VLAN more."""
     if port.mode == wanted.port_mode == "trunk":
         return []
-    if port.mode == wanted.port_mode == "routed":
-        own = [use for use in port.uses if not use.elsewhere]
-    elif port.mode == "routed":
+    if port.mode == "routed" and wanted.port_mode != "routed":
         own = [Use(", ".join(_without_prefix(port)))]
     else:
         own = [use for use in port.uses if not use.elsewhere]
@@ -262,39 +253,23 @@ def _vlan(state: SwitchState, wanted: Wanted) -> list[Operation]:
         return []
     operations = []
     known = state.vlans.get(wanted.vlan)
-    named = f"vlan {wanted.vlan} name {wanted.vlan_name}"
+    key, name = f"vlan {wanted.vlan}", wanted.vlan_name
     if known is None:
-        after = {"name": wanted.vlan_name or ""}
-        operations.append(
-            _operation(
-                f"create VLAN {wanted.vlan}" + (f" named {wanted.vlan_name}" if wanted.vlan_name else ""),
-                [named if wanted.vlan_name else f"vlan {wanted.vlan}"],
-                {f"vlan {wanted.vlan}": (None, after)},
-                [f"no vlan {wanted.vlan}"],
-            )
-        )
-    elif wanted.vlan_name is not None and known.name != wanted.vlan_name:
-        operations.append(
-            _operation(
-                f"name VLAN {wanted.vlan} {wanted.vlan_name}",
-                [named],
-                {f"vlan {wanted.vlan}": ({"name": known.name}, {"name": wanted.vlan_name})},
-                [f'vlan {wanted.vlan} name "{known.name}"' if known.name else f"no vlan {wanted.vlan} name"],
-            )
-        )
+        what = f"create VLAN {wanted.vlan}" + (f" named {name}" if name else "")
+        line = f"{key} name {name}" if name else key
+        operations.append(operation(what, [line], {key: (None, {"name": name or ""})}, [f"no {key}"]))
+    elif name is not None and known.name != name:
+        sides = ({"name": known.name}, {"name": name})
+        back = f'{key} name "{known.name}"' if known.name else f"no {key} name"
+        operations.append(operation(f"name VLAN {wanted.vlan} {name}", [f"{key} name {name}"], {key: sides}, [back]))
     if wanted.svi and wanted.vlan not in state.svis:
-        operations.append(
-            _operation(
-                f"create the layer 3 interface of VLAN {wanted.vlan}",
-                [f"interface vlan {wanted.vlan}"],
-                {f"interface vlan {wanted.vlan}": (None, "present")},
-                [f"no interface vlan {wanted.vlan}"],
-            )
-        )
+        what = f"create the layer 3 interface of VLAN {wanted.vlan}"
+        key = f"interface {key}"
+        operations.append(operation(what, [key], {key: (None, "present")}, [f"no {key}"]))
     return operations
 
 
-def _roce(state: SwitchState, wanted: Wanted) -> list[Operation]:
+def roce_operations(state: SwitchState, wanted: Wanted) -> list[Operation]:
     """Only when the mode differs: the command may toggle every link of the switch, whatever it changes."""
     now = state.roce.mode
     if now == wanted.mode:
@@ -302,7 +277,7 @@ def _roce(state: SwitchState, wanted: Wanted) -> list[Operation]:
     up = [name for name, port in state.ports.items() if port.up]
     links = spelled(up) or "none"
     return [
-        _operation(
+        operation(
             f"RoCE mode {now or 'off'} -> {wanted.mode or 'off'}",
             [f"roce {wanted.mode}" if wanted.mode else "no roce"],
             {"roce": (now, wanted.mode)},
@@ -318,7 +293,7 @@ def _routing(state: SwitchState, wanted: Wanted) -> list[Operation]:
     if wanted.port_mode != "routed" or any(re.fullmatch(ROUTING, line) for line in state.lines):
         return []
     return [
-        _operation(
+        operation(
             "forward between routed ports",
             ["ip routing vrf default"],
             {"ip routing": (None, "on")},
@@ -371,7 +346,7 @@ def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
         if wanted.port_mode == "access":
             changes[f"port {name} carried"] = (inverse, None)
         operations.append(
-            _operation(
+            operation(
                 f"port {name}: {port.mode} -> {wanted.port_mode}",
                 lines,
                 changes,
@@ -391,7 +366,7 @@ def _trunk_vlans(state: SwitchState, wanted: Wanted) -> list[Operation]:
         prefix = f"interface ethernet {port.name} switchport trunk allowed-vlan"
         was = port.mode == "trunk"
         operations.append(
-            _operation(
+            operation(
                 f"port {port.name}: VLAN {wanted.vlan} on the trunk",
                 [f"{prefix} {'add ' if was else ''}{wanted.vlan}"],
                 {f"port {port.name} carries:{wanted.vlan}": (False, True)},
@@ -412,7 +387,7 @@ def _addresses(state: SwitchState, wanted: Wanted) -> list[Operation]:
         here = [f"{prefix} ip address {text}" for text in old]
         there = [f"{prefix} ip address {text}" for text in new]
         operations.append(
-            _operation(
+            operation(
                 f"port {port.name}: address {', '.join(old) or 'none'} -> {', '.join(new)}",
                 [*([f"{prefix} no ip address"] if old else []), *there],
                 {f"port {port.name} ipv4": (old, new)},
@@ -438,34 +413,35 @@ def _access_vlans(state: SwitchState, wanted: Wanted) -> list[Operation]:
     # A port that becomes an access port starts in the default VLAN, whatever it carried untagged before.
     ports = [state.ports[name] for name in wanted.ports]
     differing = [port for port in ports if port.mode != "access" or port.access_vlan != wanted.vlan]
-    operations = []
-    for spec, names, old in _grouped(
-        differing, lambda port: (port.access_vlan or DEFAULT_VLAN) if port.mode == "access" else DEFAULT_VLAN
-    ):
-        operations.append(
-            _operation(
-                f"ports {spec}: access VLAN {old} -> {wanted.vlan}",
-                [f"interface ethernet {spec} switchport access vlan {wanted.vlan}"],
-                {f"port {name} access_vlan": (old, wanted.vlan) for name in names},
-                [f"interface ethernet {spec} switchport access vlan {old}"],
-                disrupts=f"ports {spec} leave VLAN {old}",
-                members={
-                    name: {
-                        "lines": (f"interface ethernet {name} switchport access vlan {wanted.vlan}",),
-                        "inverse": (f"interface ethernet {name} switchport access vlan {old}",),
-                    }
-                    for name in names
-                },
-            )
+    return [
+        access_operation(spec, names, old, wanted.vlan)
+        for spec, names, old in _grouped(
+            differing, lambda port: (port.access_vlan or DEFAULT_VLAN) if port.mode == "access" else DEFAULT_VLAN
         )
-    return operations
+    ]
+
+
+def access_operation(spec: str, names: Sequence[str], old: int, new: int, note: str = "") -> Operation:
+    """``names``: the ports of the range ``spec``."""
+
+    def lines(ports: str, vlan: int) -> tuple[str, ...]:
+        return (f"interface ethernet {ports} switchport access vlan {vlan}",)
+
+    return operation(
+        f"ports {spec}: access VLAN {old} -> {new}{note}",
+        lines(spec, new),
+        {f"port {name} access_vlan": (old, new) for name in names},
+        lines(spec, old),
+        disrupts=f"ports {spec} leave VLAN {old}",
+        members={name: {"lines": lines(name, new), "inverse": lines(name, old)} for name in names},
+    )
 
 
 # What a port carries, once it is of its mode.
 _CONTENTS = {"access": _access_vlans, "trunk": _trunk_vlans, "routed": _addresses}
 
 
-def mtu_lines(spec: str, mtu: int, method: str, admin: bool) -> tuple[str, ...]:
+def _mtu_lines(spec: str, mtu: int, method: str, admin: bool) -> tuple[str, ...]:
     """The commands that set an MTU. A port that is shut down stays so and needs no force."""
     prefix = f"interface ethernet {spec}"
     if not admin:
@@ -479,32 +455,34 @@ def _mtus(state: SwitchState, wanted: Wanted) -> list[Operation]:
     if wanted.mtu is None:
         return []
     differing = [state.ports[name] for name in wanted.ports if state.ports[name].mtu != wanted.mtu]
-    operations = []
-    for spec, names, (old, admin) in _grouped(differing, lambda port: (port.mtu, port.admin)):
-        operations.append(
-            _operation(
-                f"ports {spec}: MTU {old} -> {wanted.mtu}",
-                mtu_lines(spec, wanted.mtu, wanted.mtu_method, admin),
-                {f"port {name} mtu": (old, wanted.mtu) for name in names},
-                mtu_lines(spec, old, wanted.mtu_method, admin),
-                disrupts=f"the links of ports {spec} bounce" if admin else "",
-                bounces=names if admin else (),
-                members={
-                    name: {
-                        "lines": mtu_lines(name, wanted.mtu, wanted.mtu_method, admin),
-                        "inverse": mtu_lines(name, old, wanted.mtu_method, admin),
-                        # Whether every release takes "force" is not known; shutting the port down works on all of them.
-                        "fallback": (
-                            mtu_lines(name, wanted.mtu, "shutdown", admin)
-                            if admin and wanted.mtu_method == "force"
-                            else ()
-                        ),
-                    }
-                    for name in names
-                },
-            )
-        )
-    return operations
+    return [
+        mtu_operation(spec, names, old, wanted.mtu, admin=admin, method=wanted.mtu_method)
+        for spec, names, (old, admin) in _grouped(differing, lambda port: (port.mtu, port.admin))
+    ]
+
+
+def mtu_operation(
+    spec: str, names: Sequence[str], old: int, new: int, *, admin: bool, method: str = "force", note: str = ""
+) -> Operation:
+    """``names``: the ports of the range ``spec``, all of them switched on or none (``admin``)."""
+    # Whether every release takes "force" is not known; shutting the port down works on all of them.
+    falls_back = admin and method == "force"
+    return operation(
+        f"ports {spec}: MTU {old} -> {new}{note}",
+        _mtu_lines(spec, new, method, admin),
+        {f"port {name} mtu": (old, new) for name in names},
+        _mtu_lines(spec, old, method, admin),
+        disrupts=f"the links of ports {spec} bounce" if admin else "",
+        bounces=tuple(names) if admin else (),
+        members={
+            name: {
+                "lines": _mtu_lines(name, new, method, admin),
+                "inverse": _mtu_lines(name, old, method, admin),
+                "fallback": _mtu_lines(name, new, "shutdown", admin) if falls_back else (),
+            }
+            for name in names
+        },
+    )
 
 
 # What a change of the RoCE mode rewrites by itself, at the switch and at every port.
@@ -537,22 +515,12 @@ def foreign_lines(lines: Iterable[str], wanted: Wanted, template: bool = False) 
         names = "|".join(re.escape(name) for name in wanted.ports)
         own.append(rf"interface ethernet (?:{names}) (?:{settings})")
     pattern = re.compile("[+-] (?:" + "|".join(own) + ")")
-    given_up = [name for name in wanted.ports if wanted.convertible is None or name in wanted.convertible]
-    lost = re.compile(rf"- (?:no )?interface ethernet (?:{'|'.join(map(re.escape, given_up)) or '-'}) .*")
+    given_up = "|".join(re.escape(name) for name in wanted.ports if wanted.may_convert(name))
+    lost = re.compile(rf"- (?:no )?interface ethernet (?:{given_up or '-'}) .*")
     return tuple(line for line in lines if not pattern.fullmatch(line) and not lost.fullmatch(line))
 
 
-def save_operation() -> Operation:
-    """Saving is a change of its own when nothing else has to change."""
-    return _operation(
-        "save the running configuration, which has unsaved changes",
-        ["configuration write"],
-        {"saved": (False, True)},
-        [],
-    )
-
-
-def _operation(
+def operation(
     description: str,
     lines: Sequence[str],
     changes: Mapping[str, tuple[Any, Any]],

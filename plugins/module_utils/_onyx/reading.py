@@ -7,6 +7,7 @@ asked for all ports at once.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import ParseError
@@ -14,8 +15,8 @@ from .._switch.guards import Neighbor
 from . import plan as planning
 from . import state as parsing
 from . import uses as using
-from .state import Link, Pfc, Port, Roce, Switchport, Version, Vlan
-from .transport import Cli
+from .state import Port, Roce, Switchport, Version, Vlan
+from .transport import OnyxSession
 
 _JSON = " | json-print"
 # The counters of the result, from the names that the switch prints; what it prints besides stays in the info module.
@@ -26,7 +27,7 @@ _ROCE_COUNTERS = {"rx_roce_pg_packets": "rx_roce_packets", "tx_roce_tc_packets":
 class Reader:
     """The read commands of one session. Every method raises `ParseError` on an answer that it does not know."""
 
-    def __init__(self, host: str, cli: Cli) -> None:
+    def __init__(self, host: str, cli: OnyxSession) -> None:
         self.host = host
         self._cli = cli
 
@@ -50,25 +51,21 @@ class Reader:
     def vlans(self) -> dict[int, Vlan]:
         return parsing.parse_vlans(self.host, self._json("show vlan"))
 
-    def links(self) -> dict[str, Link]:
+    def links(self) -> dict[str, Port]:
+        """The ports with their links alone."""
         return parsing.parse_links(self.host, self._json("show interfaces ethernet"))
 
     def switchports(self) -> dict[str, Switchport]:
         return parsing.parse_switchport(self.host, self._json("show interfaces switchport"))
 
-    def pfc(self) -> Pfc:
+    def pfc(self) -> dict[str, tuple[str, str]]:
         return parsing.parse_pfc(self.host, self._json("show dcb priority-flow-control"))
 
     def congestion(self, names: Sequence[str]) -> tuple[dict[str, dict[int, str]], dict[str, int]]:
         """Per port: the mode of each traffic class; and the packets marked."""
-        marked: dict[str, int] = {}
-
-        def parse(host: str, text: str) -> Mapping[str, Any]:
-            modes = parsing.parse_congestion(host, text)
-            marked.update(parsing.parse_marked(host, text))
-            return modes
-
-        return self._by_range(names, "show interfaces ethernet {0} congestion-control", parse), marked
+        read = self._by_range(names, "show interfaces ethernet {0} congestion-control", parsing.parse_congestion)
+        marked = {name: packets for name, (_modes, packets) in read.items() if packets is not None}
+        return {name: modes for name, (modes, _packets) in read.items()}, marked
 
     def trust(self, names: Sequence[str]) -> dict[str, str]:
         return self._by_range(names, "show qos interface ethernet {0}", parsing.parse_trust)
@@ -106,7 +103,7 @@ class Reader:
                                 result[name][key] = read[name][printed]
         return result
 
-    def ports(self, lines: Sequence[str], links: Mapping[str, Link] | None = None) -> dict[str, Port]:
+    def ports(self, lines: Sequence[str], links: Mapping[str, Port] | None = None) -> dict[str, Port]:
         """Every port of the switch. ``lines``: the running configuration, which has what the tables do not show;
         ``links``: if they have just been read."""
         links = links or self.links()
@@ -114,8 +111,8 @@ class Reader:
         lags = parsing.parse_port_channels(self.host, self._json("show interfaces port-channel summary"))
         mentioned = using.references(lines)
         result = {}
-        for name, link in links.items():
-            lag = link.lag or lags.get(name) or using.group(lines, name)
+        for name, port in links.items():
+            lag = port.lag or lags.get(name) or using.group(lines, name)
             layer2 = switchports.get(name)
             config = () if layer2 else using.port_lines(lines, name)
             if lag:
@@ -125,18 +122,14 @@ class Reader:
             else:
                 # Absence from the layer 2 table alone makes no routed port.
                 mode = "routed" if any(" no switchport" in line for line in config) else "unknown"
-            result[name] = Port(
-                name=name,
+            result[name] = dataclasses.replace(
+                port,
                 mode=mode,
-                mtu=link.mtu,
-                admin=link.admin,
-                oper=link.oper,
                 access_vlan=layer2.access_vlan if layer2 else None,
                 allowed_vlans=layer2.allowed_vlans if layer2 else "",
                 lag=lag,
                 config=config,
                 uses=(*using.port_uses(lines, name), *mentioned.get(name, ())),
-                counters=link.counters,
             )
         return result
 

@@ -12,18 +12,19 @@ from typing import Any, Callable, Mapping
 
 from .._layer import Operation
 from .._switch import guards
+from .._switch.judge import has_vlan
 from .._switch.request import MTU_MAX, MTU_MIN, VLAN_MAX, VLAN_MIN, Wanted
 from .._switch.restoring import Restore, parse, refused
 from . import plan as planning
-from . import state as parsing
 from .layer import SwitchLayer, _value
 from .state import SwitchState
-from .transport import Cli
+from .transport import OnyxSession
 
 _KEY = re.compile(
     r"roce|saved|ip routing|vlan (?P<vlan>\d+)|interface vlan (?P<svi>\d+)|"
     r"port (?P<port>\S+) (?:mode|carried|access_vlan|mtu|ipv4|carries:\d+)"
 )
+_NOTE = ", as before"
 _VLAN_NAME = re.compile(r"[^\"?\\\x00-\x1f]{0,40}")
 
 
@@ -94,9 +95,15 @@ def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[di
         else:
             due[key] = (now, before)
     left += _held(state, due)
-    ports = [*_mtus(state, due), *_access(state, due), *_modes(due)]
-    operations = [*ports, *_roce(state, due), *_svis(due), *_vlans(due)]
-    return operations, left
+    mtus = [
+        planning.mtu_operation(spec, names, now, before, admin=admin, note=_NOTE)
+        for spec, names, now, before, admin in _ports(state, due, "mtu")
+    ]
+    vlans = [
+        planning.access_operation(spec, names, now, before, note=_NOTE)
+        for spec, names, now, before, _admin in _ports(state, due, "access_vlan")
+    ]
+    return [*mtus, *vlans, *_modes(due), *_roce(state, due), *_svis(due), *_vlans(due)], left
 
 
 def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -> str:
@@ -123,7 +130,7 @@ def _held(state: SwitchState, due: dict[str, tuple[Any, Any]]) -> list[dict[str,
             f"port {name}"
             for name, port in state.ports.items()
             if (port.access_vlan == vlan and due.get(f"port {name} access_vlan", (None, vlan))[1] == vlan)
-            or parsing.carries(port.allowed_vlans, vlan)
+            or has_vlan(port.allowed_vlans, vlan)
         ]
         if vlan in state.svis and due.get(f"interface vlan {vlan}", (None, "present"))[1] is not None:
             users.append(f"interface vlan {vlan}")
@@ -134,53 +141,15 @@ def _held(state: SwitchState, due: dict[str, tuple[Any, Any]]) -> list[dict[str,
 
 
 def _ports(
-    due: Mapping[str, tuple[Any, Any]], setting: str, admin: Callable[[str], bool]
+    state: SwitchState, due: Mapping[str, tuple[Any, Any]], setting: str
 ) -> list[tuple[str, tuple[str, ...], Any, Any, bool]]:
+    """(range, its ports, value now, value before, whether they are switched on)."""
     groups: dict[tuple[Any, Any, bool], list[str]] = {}
     for key, (now, before) in due.items():
         if key.startswith("port ") and key.endswith(f" {setting}"):
             name = key.split()[1]
-            groups.setdefault((now, before, admin(name)), []).append(name)
+            groups.setdefault((now, before, state.ports[name].admin), []).append(name)
     return [(spec, names, *group) for group, members in groups.items() for spec, names in planning.runs(members)]
-
-
-def _mtus(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
-    found = []
-    for spec, names, now, before, admin in _ports(due, "mtu", lambda name: state.ports[name].admin):
-        lines = {name: planning.mtu_lines(name, before, "force", admin) for name in names}
-        inverse = {name: planning.mtu_lines(name, now, "force", admin) for name in names}
-        fallback = {name: planning.mtu_lines(name, before, "shutdown", admin) if admin else () for name in names}
-        found.append(
-            planning._operation(
-                f"ports {spec}: MTU {now} -> {before}, as before",
-                planning.mtu_lines(spec, before, "force", admin),
-                {f"port {name} mtu": (now, before) for name in names},
-                planning.mtu_lines(spec, now, "force", admin),
-                disrupts=f"the links of ports {spec} bounce" if admin else "",
-                bounces=names if admin else (),
-                members={
-                    name: {"lines": lines[name], "inverse": inverse[name], "fallback": fallback[name]} for name in names
-                },
-            )
-        )
-    return found
-
-
-def _access(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
-    def line(spec: str, vlan: int) -> str:
-        return f"interface ethernet {spec} switchport access vlan {vlan}"
-
-    return [
-        planning._operation(
-            f"ports {spec}: access VLAN {now} -> {before}, as before",
-            [line(spec, before)],
-            {f"port {name} access_vlan": (now, before) for name in names},
-            [line(spec, now)],
-            disrupts=f"ports {spec} leave VLAN {now}",
-            members={name: {"lines": (line(name, before),), "inverse": (line(name, now),)} for name in names},
-        )
-        for spec, names, now, before, _admin in _ports(due, "access_vlan", lambda name: state.ports[name].admin)
-    ]
 
 
 def _modes(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
@@ -192,8 +161,8 @@ def _modes(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
         port, mode = key.split()[1], f"{key[:-8]} mode"
         back = f"interface ethernet {port} switchport {'force' if 'no switchport force' in lines[0] else 'mode access'}"
         found.append(
-            planning._operation(
-                f"port {port}: {'; '.join(line.partition(f' {port} ')[2] for line in lines)}, as before",
+            planning.operation(
+                f"port {port}: {'; '.join(line.partition(f' {port} ')[2] for line in lines)}{_NOTE}",
                 lines,
                 {**({mode: due[mode]} if mode in due else {}), key: (now, lines)},
                 [back],
@@ -204,16 +173,13 @@ def _modes(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
 
 
 def _roce(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
-    if "roce" not in due:
-        return []
-    now, before = due["roce"]
-    return planning._roce(state, Wanted(mode=before)) if now != before else []
+    return planning.roce_operations(state, Wanted(mode=due["roce"][1])) if "roce" in due else []
 
 
 def _svis(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
     return [
-        planning._operation(
-            f"{'remove' if before is None else 'create'} {key}, as before",
+        planning.operation(
+            f"{'remove' if before is None else 'create'} {key}{_NOTE}",
             [f"no {key}" if before is None else key],
             {key: (now, before)},
             [key if before is None else f"no {key}"],
@@ -231,7 +197,7 @@ def _vlans(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
         lines, inverse = _vlan_line(key, before, now), _vlan_line(key, now, before)
         what = "remove" if before is None else f"name {before['name'] or '(none)'} for"
         found.append(
-            planning._operation(f"{what} VLAN {key.split()[1]}, as before", [lines], {key: (now, before)}, [inverse])
+            planning.operation(f"{what} VLAN {key.split()[1]}{_NOTE}", [lines], {key: (now, before)}, [inverse])
         )
     return found
 
@@ -248,7 +214,9 @@ def _vlan_line(key: str, value: Any, from_value: Any) -> str:
 class RestoreLayer(SwitchLayer):
     """The session, guards, rollback and saving of `SwitchLayer` with another plan."""
 
-    def __init__(self, host: str, connect: Callable[[], Cli], wanted: Wanted, restore: Restore, **options: Any) -> None:
+    def __init__(
+        self, host: str, connect: Callable[[], OnyxSession], wanted: Wanted, restore: Restore, **options: Any
+    ) -> None:
         super().__init__(host, connect, wanted, **options)
         self._restore = restore
         self._left: list[dict[str, Any]] | None = None

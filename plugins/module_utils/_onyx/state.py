@@ -67,19 +67,6 @@ class Switchport:
 
 
 @dataclasses.dataclass(frozen=True)
-class Link:
-    mtu: int
-    admin: bool
-    oper: str
-    lag: str | None = None
-    counters: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    @property
-    def up(self) -> bool:
-        return self.oper.lower() == "up"
-
-
-@dataclasses.dataclass(frozen=True)
 class Port:
     """One port as the plan sees it. ``mode``: access, trunk, hybrid..., lag, routed, or unknown.
 
@@ -115,18 +102,10 @@ class Port:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pfc:
-    """Per-port flow control: port -> (admin, oper) as printed; ``priorities`` None if the table does not say."""
-
-    ports: Mapping[str, tuple[str, str]]
-    priorities: frozenset[int] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class SwitchState:
     """Everything that the plan needs; ``pfc``, ``ecn`` and ``trust`` are read only in the wanted RoCE mode.
 
-    ``neighbors`` None: not read, because no guard asked for it.
+    ``pfc``: port -> (admin, oper) as printed. ``neighbors`` None: not read, because no guard asked for it.
     """
 
     host: str
@@ -137,7 +116,7 @@ class SwitchState:
     unsaved: bool
     lines: tuple[str, ...] = ()  # of the running configuration, one port each
     foreign: tuple[str, ...] = ()  # unsaved lines ("+ ..." new, "- ..." gone) that the request does not account for
-    pfc: Pfc | None = None
+    pfc: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     ecn: Mapping[str, Mapping[int, str]] = dataclasses.field(default_factory=dict)
     trust: Mapping[str, str] = dataclasses.field(default_factory=dict)
     svis: frozenset[int] = frozenset()
@@ -309,10 +288,11 @@ def parse_switchport(host: str, text: str) -> dict[str, Switchport]:
     return result
 
 
-def parse_links(host: str, text: str) -> dict[str, Link]:
-    """``show interfaces ethernet | json-print``: every port that exists, MTU in bytes, states, discards."""
+def parse_links(host: str, text: str) -> dict[str, Port]:
+    """``show interfaces ethernet | json-print``: every port that exists, with what this table has of it: MTU in bytes,
+    states, discards."""
     command = "show interfaces ethernet"
-    result: dict[str, Link] = {}
+    result: dict[str, Port] = {}
     for name, lag, entry in _per_port(load_json(host, command, text)):
         printed = _need(host, command, entry, "MTU", name)
         mtu = re.match(r"(\d+)\s*bytes", printed)
@@ -320,7 +300,9 @@ def parse_links(host: str, text: str) -> dict[str, Link]:
         if not mtu or admin not in ("enabled", "disabled"):
             raise ParseError(f"unknown MTU or admin state of {name}", host=host, thing=command, raw=str(entry))
         oper = _need(host, command, entry, "Operational state", name)
-        result[name] = Link(int(mtu.group(1)), admin == "enabled", oper, lag, _discards(entry))
+        result[name] = Port(
+            name, "unknown", int(mtu.group(1)), admin == "enabled", oper, lag=lag, counters=_discards(entry)
+        )
     if not result:
         raise ParseError("not one port", host=host, thing=command, raw=text)
     return result
@@ -328,17 +310,23 @@ def parse_links(host: str, text: str) -> dict[str, Link]:
 
 def _discards(entry: Mapping[str, Any]) -> dict[str, int]:
     """The three counters that tell of lost or stuck RoCE traffic, where the release prints them."""
-    wanted = {
-        "rx_discards": ("Rx", "discard packets"),
-        "tx_discards": ("Tx", "discard packets"),
-        "tx_hoq_discards": ("Tx", "hoq discard packets"),
+    printed = _counters(entry)
+    return {
+        f"{kind}_discards": printed[f"{kind}_discard_packets"]
+        for kind in ("rx", "tx", "tx_hoq")
+        if f"{kind}_discard_packets" in printed
     }
-    result = {}
-    for key, (direction, field) in wanted.items():
-        value = str(_merged(entry.get(direction, {})).get(field, ""))
-        if value.isdigit():
-            result[key] = int(value)
-    return result
+
+
+def _counters(entry: Mapping[str, Any]) -> dict[str, int]:
+    """Names follow what is printed: ``Rx`` / ``RoCE PG packets`` is ``rx_roce_pg_packets``."""
+    found = {}
+    for direction in ("Rx", "Tx"):
+        for key, value in _merged(entry.get(direction, {})).items():
+            if str(value).isdigit():
+                words = re.sub(r"[^a-z0-9]+", "_", f"{direction} {key}".lower()).strip("_")
+                found[words] = int(str(value))
+    return found
 
 
 def parse_port_channels(host: str, text: str) -> dict[str, str]:
@@ -357,22 +345,18 @@ def parse_port_channels(host: str, text: str) -> dict[str, str]:
     return result
 
 
-def parse_pfc(host: str, text: str) -> Pfc:
-    """``show dcb priority-flow-control | json-print``."""
+def parse_pfc(host: str, text: str) -> dict[str, tuple[str, str]]:
+    """``show dcb priority-flow-control | json-print``: port -> (admin, oper) as printed."""
     command = "show dcb priority-flow-control"
     data = load_json(host, command, text)
     ports: dict[str, tuple[str, str]] = {}
-    priorities: frozenset[int] | None = None
     for table in _tables(data):
-        listed = table.get("Priority Enabled List")
-        if listed is not None:
-            priorities = frozenset(int(number) for number in re.findall(r"\d+", str(listed)))
         for name, _lag, entry in _per_port(table):
             if "PFC oper" in entry:
                 ports[name] = (str(entry.get("PFC admin", "")), str(entry["PFC oper"]))
     if not ports:
         raise ParseError("not one port with 'PFC oper'", host=host, thing=command, raw=text)
-    return Pfc(ports, priorities)
+    return ports
 
 
 def _tables(data: Any) -> list[dict[str, Any]]:
@@ -385,59 +369,36 @@ def _tables(data: Any) -> list[dict[str, Any]]:
     return result
 
 
-def parse_congestion(host: str, text: str) -> dict[str, dict[int, str]]:
-    """``show interfaces ethernet P congestion-control | json-print``: port -> traffic class -> mode.
+def parse_congestion(host: str, text: str) -> dict[str, tuple[dict[int, str], int | None]]:
+    """``show interfaces ethernet P congestion-control | json-print``: port -> (traffic class -> mode, packets that were
+    marked by ECN, where the release prints them).
 
     The rows of one port follow its ``Interface ethernet`` row; that several ports follow each other in the same way
     was not verified on hardware, so the caller asks again for ports that are missing here.
     """
     command = "show interfaces ethernet congestion-control"
     data = load_json(host, command, text)
-    result: dict[str, dict[int, str]] = {}
-    name: str | None = None
+    result: dict[str, tuple[dict[int, str], int | None]] = {}
+    name = ""
     for row in data if isinstance(data, list) else [data]:
         entry = one(row)
         if not isinstance(entry, dict):
             continue
         if "Interface ethernet" in entry:
             name = str(entry["Interface ethernet"]).replace("Eth", "").strip()
-            result[name] = {}
+            result[name] = ({}, _number(str(entry.get("ECN marked packets", ""))))
         traffic_class = re.match(r"TC-(\d+)$", str(entry.get("header", "")))
-        if traffic_class and name is not None:
-            result[name][int(traffic_class.group(1))] = _need(host, command, entry, "Mode", name)
-    if not any(result.values()):
+        if traffic_class and name in result:
+            result[name][0][int(traffic_class.group(1))] = _need(host, command, entry, "Mode", name)
+    if not any(modes for modes, _marked in result.values()):
         raise ParseError("not one traffic class", host=host, thing=command, raw=text)
     return result
 
 
-def parse_marked(host: str, text: str) -> dict[str, int]:
-    """The same command: port -> packets that were marked by ECN, where the release prints them."""
-    data = load_json(host, "show interfaces ethernet congestion-control", text)
-    result: dict[str, int] = {}
-    for row in data if isinstance(data, list) else [data]:
-        entry = one(row)
-        if isinstance(entry, dict) and "Interface ethernet" in entry:
-            marked = str(entry.get("ECN marked packets", ""))
-            if marked.isdigit():
-                result[str(entry["Interface ethernet"]).replace("Eth", "").strip()] = int(marked)
-    return result
-
-
 def parse_direction_counters(host: str, command: str, text: str) -> dict[str, dict[str, int]]:
-    """``show interfaces ethernet P counters roce | json-print`` (and ``... pfc prio N``).
-
-    Port -> counter -> number. Names follow what is printed: ``Rx`` / ``RoCE PG packets`` is ``rx_roce_pg_packets``.
-    """
-    result: dict[str, dict[str, int]] = {}
-    for name, _lag, entry in _per_port(load_json(host, command, text)):
-        counters = {}
-        for direction in ("Rx", "Tx"):
-            for key, value in _merged(entry.get(direction, {})).items():
-                if str(value).isdigit():
-                    words = re.sub(r"[^a-z0-9]+", "_", f"{direction} {key}".lower()).strip("_")
-                    counters[words] = int(str(value))
-        if counters:
-            result[name] = counters
+    """``show interfaces ethernet P counters roce | json-print`` (and ``... pfc prio N``): port -> counter -> number."""
+    read = {name: _counters(entry) for name, _lag, entry in _per_port(load_json(host, command, text))}
+    result = {name: counters for name, counters in read.items() if counters}
     if not result:
         raise ParseError("not one counter", host=host, thing=command, raw=text)
     return result
@@ -482,17 +443,6 @@ def parse_files(host: str, text: str) -> tuple[str, ...]:
     refuse_error(host, "show configuration files", text)
     names, _title, _rest = text.partition("Active configuration")
     return tuple(line.split()[0] for line in names.splitlines() if line.strip())
-
-
-def carries(allowed: str, vlan: int) -> bool:
-    """Whether a list of allowed VLANs ("2,4,7-10", "all", "") has this one."""
-    if allowed == "all":
-        return True
-    for part in allowed.split(","):
-        low, _hyphen, high = part.partition("-")
-        if low.isdigit() and int(low) <= vlan <= int(high if high.isdigit() else low):
-            return True
-    return False
 
 
 def parse_trust(host: str, text: str) -> dict[str, str]:

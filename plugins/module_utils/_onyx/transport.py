@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from typing import Any, Protocol
+from typing import Any
 
 from .._layer import ApplyError, CredentialError, LayerError, RefusedError, UnreachableError
 from .._switch import ssh
@@ -40,30 +40,14 @@ _QUESTION_SECONDS = 0.5
 _SUBMODE_LIMIT = 6
 
 
-class Cli(Protocol):
-    """What the layer needs of a session; tests bring their own."""
-
-    role: str  # master, standby, unknown, or "" if the prompt does not say
-    remarks: list[str]  # answers to configuration lines that are neither silence nor an error
-
-    def show(self, command: str) -> str:
-        """The text that a read command prints, errors included."""
-
-    def configure(self, line: str) -> str:
-        """Send one configuration line; the switch's error text, or "" if it was accepted."""
-
-    def close(self) -> None:
-        """End the session."""
-
-
 class OnyxSession:
     """Logged in, paging off, enable mode. Configuration mode is entered when the first line needs it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.host = settings.host
-        self.role = ""
-        self.remarks: list[str] = []
+        self.role = ""  # master, standby, unknown, or "" if the prompt does not say
+        self.remarks: list[str] = []  # answers to configuration lines that are neither silence nor an error
         self._buffer = ""
         self._hostname: str | None = None  # None: not learned yet
         self._seen_hostname = ""
@@ -217,9 +201,11 @@ class OnyxSession:
     # --- the layer's interface
 
     def show(self, command: str) -> str:
+        """The text that a read command prints, errors included."""
         return self._send(command)
 
     def configure(self, line: str) -> str:
+        """Send one configuration line; the switch's error text, or "" if it was accepted."""
         if not self._mode:
             self._send("configure terminal")
             if not self._mode:

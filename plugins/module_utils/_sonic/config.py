@@ -34,11 +34,6 @@ def config(host: str, data: Any) -> Config:
     return {name: table for name, table in data.items() if isinstance(table, Mapping)}
 
 
-def same(running: Config, saved: Config) -> bool:
-    """Whether a restart brings back what runs; the routing daemon's text (bgpraw) is not part of CONFIG_DB."""
-    return dict(running) == dict(saved)
-
-
 def named(value: Any) -> str:
     match = _REFERENCE.fullmatch(str(value))
     return match[1] if match else str(value)

@@ -43,21 +43,18 @@ def read(host: str, show: Show, priority: int) -> Observed:
     neighbors = section("neighbors", lambda: tables.neighbors(host, show(LLDP)), NOTHING)
 
     def whole(name: str, port: PortSeen) -> PortSeen:
-        link, _on, counters = seen.get(name, (None, True, {}))
+        link, counters = seen.get(name, (None, {}))
         queue = (name, database.queue_of(db, host, name, priority))
         more = {"tx_roce_packets": sent.get(queue), "ecn_marked": marks.get(queue)}
         counted = {key: value for key, value in more.items() if value is not None}
         every: Mapping[str, int] = {**counters, **pauses.get(name, {}), **counted}
         return dataclasses.replace(port, up=link, neighbors=neighbors.get(name, ()), counters=every)
 
-    saved = section("saved configuration", lambda: _saved(host, db, show(SAVED)), None)
+    # Whether a restart brings back what runs; the routing daemon's text (bgpraw) is no table of the CONFIG_DB.
+    saved = section("saved configuration", lambda: db == database.config(host, json_of(host, SAVED, show(SAVED))), None)
     return Observed(
         host, version, {name: whole(name, port) for name, port in ports.items()}, saved, tuple(section.unreadable)
     )
-
-
-def _saved(host: str, running: database.Config, text: str) -> bool | None:
-    return database.same(running, database.config(host, json_of(host, SAVED, text)))
 
 
 def _marks(host: str, text: str) -> dict[tuple[str, int], int]:

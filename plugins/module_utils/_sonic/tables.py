@@ -16,7 +16,6 @@ from .._switch.guards import Neighbor
 _RULE = re.compile(r"\s*-+(?:\s+-+)+\s*")
 _VERSION = re.compile(r"^SONiC Software Version: (?:SONiC\.)?(\S+)", re.MULTILINE)
 _NUMBER = re.compile(r"\d[\d,]*")
-# Of tabulate there may be one blank before a number that is wider than its heading.
 Row = Mapping[str, str]
 
 
@@ -74,8 +73,8 @@ def count(host: str, cell: str) -> int | None:
     return int(cell.replace(",", ""))
 
 
-def states(host: str, text: str) -> dict[str, tuple[bool | None, bool, dict[str, int]]]:
-    """Of 'show interfaces counters': port -> (link, whether it is switched on, counters).
+def states(host: str, text: str) -> dict[str, tuple[bool | None, dict[str, int]]]:
+    """Of 'show interfaces counters': port -> (link, counters).
 
     STATE is U (up), D (down) or X (switched off); N/A is not known.
     """
@@ -87,7 +86,7 @@ def states(host: str, text: str) -> dict[str, tuple[bool | None, bool, dict[str,
             counters = {"rx_discards": count(host, row["RX_DRP"]), "tx_discards": count(host, row["TX_DRP"])}
             link = None if row["STATE"] == "N/A" else row["STATE"] == "U"
             kept = {name: value for name, value in counters.items() if value is not None}
-            found[row["IFACE"]] = (link, row["STATE"] != "X", kept)
+            found[row["IFACE"]] = (link, kept)
     return found
 
 
@@ -122,7 +121,7 @@ def queues(host: str, text: str, heading: str) -> dict[tuple[str, int], int]:
 def neighbors(host: str, text: str) -> dict[str, tuple[Neighbor, ...]]:
     """Of 'show lldp table': local port -> who is there. Capabilities R (router) and B (bridge) forward."""
     found: dict[str, tuple[Neighbor, ...]] = {}
-    if not re.search(r"^-+\s+-", text, re.MULTILINE) and not text.strip():
+    if not text.strip():
         return found
     for row in next(tables(host, "'show lldp table'", text)):
         if not {"LocalPort", "RemoteDevice", "RemotePortID"} <= set(row):

@@ -36,4 +36,8 @@ COMMON: dict[str, dict[str, object]] = {
     "save": {"type": "str", "default": "when_clean", "choices": list(POLICIES)},
     "wait_for_links": {"type": "int", "default": 60},
     "rollback": {"type": "bool", "default": True},
+    "restore": {
+        "type": "dict",
+        "options": {"before": {"type": "dict", "required": True}, "after": {"type": "dict", "required": True}},
+    },
 }

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from typing import Any, Mapping, Protocol
+from typing import Any, Callable, Mapping
 
 from .._layer import LayerError, ParseError, RefusedError, UnreachableError
 from . import ssh
@@ -29,15 +29,11 @@ _CHUNK = 65536
 _MOST_BYTES = 64 << 20
 
 
-class Show(Protocol):
-    """What a reader needs of a session; tests bring their own."""
-
-    def __call__(self, command: str) -> str:
-        """The text that a command prints, errors included."""
+Show = Callable[[str], str]  # command -> the text that it prints, errors included
 
 
 class Commands:
-    """One login; as many commands as wanted."""
+    """One login; as many commands as wanted. A `Show`."""
 
     def __init__(self, settings: ssh.Settings) -> None:
         self._settings = settings

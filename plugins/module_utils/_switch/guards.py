@@ -201,6 +201,18 @@ def vlan_fact(
     return {"id": wanted.vlan, "name": name, "members": list(members), "unexpected_members": list(strangers)}
 
 
+def refuse_unhealthy(host: str, wanted: Wanted, problems: Sequence[str], remedy: str) -> None:
+    """Refuse to call a RoCE mode verified that is the wanted one by name, but not in what it does."""
+    if problems:
+        raise VerifyError(
+            f"RoCE mode {wanted.mode or 'absent'} is configured, but not in force: " + "; ".join(problems),
+            host=host,
+            thing="roce",
+            remedy=remedy,
+            problems=list(problems),
+        )
+
+
 def links_lost(host: str, lost: Sequence[str], seconds: float, remedy: str = "") -> None:
     """Refuse to call a state verified in which links are down that were up before."""
     if lost:

@@ -26,7 +26,8 @@ class Need:
     """What ought to be.
 
     ``mtu``: the least MTU of a port, None: any; ``port_mode``: one of `PORT_MODES`, None: any; ``vlan``: of access and
-    trunk ports, None: any; ``dscp``: the mark of RoCE packets; ``priority``: the class that they belong into.
+    trunk ports, None: any; ``dscp``: the mark of RoCE packets; ``priority``: the class that they belong into; ``mode``:
+    lossless, lossy, absent, None: any.
     """
 
     priority: int = 3
@@ -34,6 +35,7 @@ class Need:
     mtu: int | None = None
     port_mode: str | None = None
     vlan: int | None = None
+    mode: str | None = None
 
 
 def as_result(finding: Finding) -> dict[str, str]:
@@ -132,7 +134,8 @@ def vlan(place: str, port: Mapping[str, Any], wanted: Sequence[int]) -> Finding:
     expected = "VLAN " + " or ".join(map(str, wanted)) if wanted else "one VLAN"
     if port.get("mode") == "trunk":
         known = port.get("allowed_vlans") is not None or port.get("native_vlan") is not None
-        right = any(carries(port, number) for number in wanted) if known and wanted else None
+        allowed, native = port.get("allowed_vlans") or "", port.get("native_vlan")
+        right = any(has_vlan(allowed, number) or native == number for number in wanted) if known and wanted else None
         carried = str(port.get("allowed_vlans") or "none")
         found = f"VLANs {carried}, untagged {port.get('native_vlan') or 'none'}" if known else None
         return compared("vlan", place, "VLAN", found, expected, right, "let the trunk carry that VLAN")
@@ -142,15 +145,13 @@ def vlan(place: str, port: Mapping[str, Any], wanted: Sequence[int]) -> Finding:
     return compared("vlan", place, "VLAN", found, expected, right, "make it an access port of that VLAN")
 
 
-def carries(port: Mapping[str, Any], number: int) -> bool:
-    """``allowed_vlans``: a list of numbers, or ranges as text (``1-10, 20``, ``all``)."""
-    allowed = port.get("allowed_vlans") or ""
+def has_vlan(allowed: str | Sequence[Any], number: int) -> bool:
+    """Of a list of VLANs: numbers, or ranges as text (``1-10, 20``, ``all``)."""
     if allowed == "all":
         return True
     words = allowed.split(",") if isinstance(allowed, str) else [str(each) for each in allowed]
     spans = [(first, last or first) for first, _dash, last in (word.strip().partition("-") for word in words)]
-    inside = any(first.isdigit() and last.isdigit() and int(first) <= number <= int(last) for first, last in spans)
-    return inside or port.get("native_vlan") == number
+    return any(first.isdigit() and last.isdigit() and int(first) <= number <= int(last) for first, last in spans)
 
 
 def networks(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:

@@ -12,7 +12,6 @@ from .._layer import ParseError
 from . import judge
 from .guards import Neighbor, refuse_missing
 from .judge import Need
-from .request import PRIORITY
 
 T = TypeVar("T")
 UNTRUSTED = "not configured"  # said of a port that was read and trusts neither DSCP nor anything else
@@ -78,21 +77,6 @@ class Observed:
         return found
 
 
-@dataclasses.dataclass(frozen=True)
-class Expected:
-    """What ought to be. ``mode``: lossless, lossy, absent or None (any); ``mtu``: the least one; None: any."""
-
-    mode: str | None = None
-    priority: int = PRIORITY
-    vlan: int | None = None
-    mtu: int | None = None
-    port_mode: str | None = None
-
-    @property
-    def need(self) -> Need:
-        return Need(self.priority, judge.dscp_of(self.priority), self.mtu, self.port_mode, self.vlan)
-
-
 class Sections:
     """Reads a table at a time: what cannot be read does not hide the others, and is named."""
 
@@ -132,16 +116,16 @@ def chosen(host: str, specs: Sequence[str], existing: Iterable[str]) -> list[str
     return [name for name in names if name in wanted]
 
 
-def facts(seen: Observed, names: Sequence[str], expected: Expected) -> dict[str, Any]:
+def facts(seen: Observed, names: Sequence[str], need: Need) -> dict[str, Any]:
     """The result of a module that reads, in the shape that roles/switch/README.md asks of a driver."""
     ports = {name: seen.ports[name] for name in names}
-    shown = {name: _port(port, expected) for name, port in ports.items()}
-    findings = list(_findings(ports, shown, expected))
+    shown = {name: _port(port, need) for name, port in ports.items()}
+    findings = list(_findings(ports, shown, need))
     problems = [each.sentence() for each in findings if each.code not in _WARNINGS]
     problems += [f"could not be read: {what}" for what, _why in seen.unreadable]
     return {
         "version": seen.version,
-        "roce": _roce(ports, expected.priority),
+        "roce": _roce(ports, need.priority),
         "vlans": {str(number): {"members": members} for number, members in sorted(seen.vlans.items())},
         "ports": shown,
         "saved": seen.saved,
@@ -190,8 +174,8 @@ def _trust(port: PortSeen) -> str | None:
     return port.trust or (None if port.lossless is None else UNTRUSTED)
 
 
-def _port(port: PortSeen, expected: Expected) -> dict[str, Any]:
-    mark = port.marking.get(expected.priority)
+def _port(port: PortSeen, need: Need) -> dict[str, Any]:
+    mark = port.marking.get(need.priority)
     return port_fact(
         port,
         native_vlan=port.native_vlan,
@@ -199,7 +183,7 @@ def _port(port: PortSeen, expected: Expected) -> dict[str, Any]:
         pfc_priorities=None if port.lossless is None else sorted(port.lossless),
         pfc_oper=_word(port.pfc_oper, "enabled", "disabled"),
         pfc_watchdog=_word(port.watchdog, "enabled", "disabled"),
-        roce_priority=port.dscp.get(expected.need.dscp),
+        roce_priority=port.dscp.get(need.dscp),
         cnp_priority=port.dscp.get(judge.CNP_DSCP),
         congestion_control=mark.text if mark else None if port.lossless is None else "",
         neighbors=[neighbor_fact(each) for each in port.neighbors],
@@ -228,16 +212,13 @@ def _word(value: bool | None, yes: str, no: str) -> str | None:
     return None if value is None else yes if value else no
 
 
-def _findings(
-    ports: Mapping[str, PortSeen], shown: Mapping[str, Mapping[str, Any]], expected: Expected
-) -> Iterator[Finding]:
+def _findings(ports: Mapping[str, PortSeen], shown: Mapping[str, Mapping[str, Any]], need: Need) -> Iterator[Finding]:
     """What is not as it ought to be, the switch as a whole first. What was not read counts only if it was asked for."""
-    need = expected.need
-    mode = _mode([port for port in ports.values() if port.up] or list(ports.values()), expected.priority)
-    if expected.mode is not None and mode != expected.mode:
+    mode = _mode([port for port in ports.values() if port.up] or list(ports.values()), need.priority)
+    if need.mode is not None and mode != need.mode:
         remedy = "configure PFC, ECN and the map of DSCPs, or correct the expected mode"
-        yield compared("mode", "", "RoCE mode", mode, expected.mode, False, remedy)
-    judged = mode if expected.mode is None else expected.mode
+        yield compared("mode", "", "RoCE mode", mode, need.mode, False, remedy)
+    judged = mode if need.mode is None else need.mode
     for name, port in shown.items():
         asked = [judge.mtu(name, port["mtu"], need.mtu)] if need.mtu else []
         yield from (each for each in (*asked, *judge.design(name, port, need)) if each.level != OK)

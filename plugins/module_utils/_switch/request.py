@@ -57,6 +57,9 @@ class Wanted:
         """Whether the request says what the ports carry."""
         return self.vlan is not None or self.port_mode == "routed"
 
+    def may_convert(self, port: str) -> bool:
+        return self.convertible is None or port in self.convertible
+
 
 @dataclasses.dataclass(frozen=True)
 class Naming:

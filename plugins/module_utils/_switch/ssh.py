@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import re
 import traceback
 from typing import Any, Mapping
 
@@ -81,10 +82,10 @@ def policy(host_key_checking: bool) -> Any:
 def explain(error: BaseException, settings: Settings) -> LayerError:
     """A failed connection as a message that names the cause; netmiko reports most of them as a timeout."""
     chain = _chain(error)
-    for kind, make in _CAUSES.items():
-        link = next((link for link in chain if _is(link, kind)), None)
-        if link is not None:
-            return make(link, settings)
+    for cause in _CAUSES:
+        for link in chain:
+            if found := cause(link, settings):
+                return found
     return UnreachableError(
         f"no connection ({' '.join(str(chain[-1]).split())[:200] or type(chain[-1]).__name__})",
         **settings.about("ssh"),
@@ -92,21 +93,9 @@ def explain(error: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _is(link: BaseException, kind: str) -> bool:
-    text = str(link).lower()
-    tests = {
-        "changed key": isinstance(link, BadHostKeyException),
-        "unknown key": hasattr(link, "offered_key"),
-        "algorithms": isinstance(link, IncompatiblePeer) or "incompatible ssh peer" in text,
-        "login timeout": isinstance(link, AuthenticationException) and "timeout" in text,
-        "login": isinstance(link, (AuthenticationException, NetmikoAuthenticationException)),
-        # Paramiko says "no existing session" when its own timer runs out before the server's banner came.
-        "no ssh": isinstance(link, SSHException) and ("banner" in text or "no existing session" in text),
-    }
-    return tests[kind]
-
-
-def _changed_key(_link: BaseException, settings: Settings) -> LayerError:
+def _changed_key(link: BaseException, settings: Settings) -> LayerError | None:
+    if not isinstance(link, BadHostKeyException):
+        return None
     return CredentialError(
         "the host key differs from the known one: another device answers, or the switch was replaced",
         **settings.about("known_hosts", settings.known_hosts or "~/.ssh/known_hosts"),
@@ -114,8 +103,10 @@ def _changed_key(_link: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _unknown_key(link: BaseException, settings: Settings) -> LayerError:
-    key = getattr(link, "offered_key", None)
+def _unknown_key(link: BaseException, settings: Settings) -> LayerError | None:
+    if not hasattr(link, "offered_key"):
+        return None
+    key = link.offered_key
     name = key.get_name() if key else ""
     return CredentialError(
         f"the host key is not known ({name} {getattr(key, 'fingerprint', '')})",
@@ -125,7 +116,9 @@ def _unknown_key(link: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _algorithms(link: BaseException, settings: Settings) -> LayerError:
+def _algorithms(link: BaseException, settings: Settings) -> LayerError | None:
+    if not isinstance(link, IncompatiblePeer) and "incompatible ssh peer" not in str(link).lower():
+        return None
     return UnreachableError(
         f"no SSH algorithm in common ({' '.join(str(link).split())}): older images offer only SHA-1 key exchange or "
         f"ssh-rsa host keys, which paramiko 5 removed (installed: paramiko {paramiko.__version__})",
@@ -134,7 +127,9 @@ def _algorithms(link: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _login_timeout(_link: BaseException, settings: Settings) -> LayerError:
+def _login_timeout(link: BaseException, settings: Settings) -> LayerError | None:
+    if not isinstance(link, AuthenticationException) or "timeout" not in str(link).lower():
+        return None
     return UnreachableError(
         f"no answer to the login within {settings.timeout:g} s",
         **settings.about("ssh"),
@@ -142,7 +137,9 @@ def _login_timeout(_link: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _login(_link: BaseException, settings: Settings) -> LayerError:
+def _login(link: BaseException, settings: Settings) -> LayerError | None:
+    if not isinstance(link, (AuthenticationException, NetmikoAuthenticationException)):
+        return None
     return CredentialError(
         "the login was refused",
         **settings.about("user", settings.username),
@@ -150,7 +147,10 @@ def _login(_link: BaseException, settings: Settings) -> LayerError:
     )
 
 
-def _no_ssh(_link: BaseException, settings: Settings) -> LayerError:
+def _no_ssh(link: BaseException, settings: Settings) -> LayerError | None:
+    # Paramiko says "no existing session" when its own timer runs out before the server's banner came.
+    if not isinstance(link, SSHException) or not re.search("banner|no existing session", str(link).lower()):
+        return None
     return UnreachableError(
         f"the port is open, but no SSH server answered there within {settings.timeout:g} s",
         **settings.about("ssh"),
@@ -159,14 +159,7 @@ def _no_ssh(_link: BaseException, settings: Settings) -> LayerError:
 
 
 # In order: the first cause that is found in the chain of exceptions is the one to tell.
-_CAUSES = {
-    "changed key": _changed_key,
-    "unknown key": _unknown_key,
-    "algorithms": _algorithms,
-    "login timeout": _login_timeout,
-    "login": _login,
-    "no ssh": _no_ssh,
-}
+_CAUSES = (_changed_key, _unknown_key, _algorithms, _login_timeout, _login, _no_ssh)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -8,12 +8,13 @@ from typing import Any, Callable, Mapping
 from .._layer import RefusedError
 from . import ssh
 from .commands import Commands, Show
-from .observed import Expected, Observed, chosen, facts
+from .judge import Need, dscp_of
+from .observed import Observed, chosen, facts
 
 MODES = ("lossless", "lossy", "absent")
 
 
-def expected(host: str, params: Mapping[str, Any]) -> Expected:
+def expected(host: str, params: Mapping[str, Any]) -> Need:
     mode, priority = params.get("mode"), params["priority"]
     if mode is not None and mode not in MODES:
         raise RefusedError(
@@ -27,7 +28,9 @@ def expected(host: str, params: Mapping[str, Any]) -> Expected:
         raise RefusedError(
             "a priority of 802.1p goes from 0 to 7", host=host, thing="priority", value=priority, remedy="use 3"
         )
-    return Expected(mode, priority, params.get("vlan"), params.get("mtu"), params.get("port_mode"))
+    return Need(
+        priority, dscp_of(priority), params.get("mtu"), params.get("port_mode"), params.get("vlan"), params.get("mode")
+    )
 
 
 def survey(params: Mapping[str, Any], read: Callable[[str, Show, int], Observed]) -> dict[str, Any]:

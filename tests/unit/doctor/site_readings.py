@@ -13,7 +13,6 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic import sta
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_health import SLOWDOWNS, parse_xids
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state import NicDevice, NicState, PciAts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.state import (
-    Pfc,
     Port,
     Roce,
     SwitchState,
@@ -71,7 +70,7 @@ def switch(pieces: Pieces) -> SwitchState:
         vlans={1: Vlan("default", ()), VLAN: Vlan("roce", ())},
         ports=ports,
         unsaved=False,
-        pfc=Pfc({name: ("Auto", pfc.capitalize()) for name in ports}),
+        pfc={name: ("Auto", pfc.capitalize()) for name in ports},
         ecn={name: {3: ecn.upper()} for name in ports},
         trust=dict.fromkeys(ports, trust),
         neighbors=behind,

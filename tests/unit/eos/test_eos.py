@@ -9,7 +9,8 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._eos.config import DEFAULT_MAP
 from ansible_collections.rocemesh.multinode.plugins.module_utils._eos.reading import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import CredentialError, ParseError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import Need
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import facts
 
 from tests.unit.eos.answers import ANSWERS, RUNNING
 from tests.unit.switch.seen import lossless, named
@@ -21,7 +22,7 @@ ECN = "random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kby
 
 def said(command: str = "", text: str = "") -> dict[str, Any]:
     answers = {**ANSWERS, **({command: text} if command else {})}
-    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9214, "access"))
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Need(3, 26, 9214, "access", 111, "lossless"))
 
 
 def test_what_is_right_is_healthy_and_has_every_fact() -> None:

@@ -17,7 +17,7 @@ TRUNK = "swp27"
 
 def look(twin: Twin, *names: str, mode: str | None = None) -> tuple[dict[str, Any], Direct]:
     session = Direct(twin.api, twin.clock)
-    return info.survey("sw02", NvueReader("sw02", session, "br_default"), names, mode), session
+    return info.survey(NvueReader("sw02", session, "br_default"), names, mode), session
 
 
 def test_nvue_reads_only_and_agrees_with_the_module_that_configures() -> None:

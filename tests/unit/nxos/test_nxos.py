@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nxos.reading import read
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import Need
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import facts
 
 from tests.unit.nxos.answers import ANSWERS, PORTS, RUNNING, interface, table
 from tests.unit.switch.seen import lossless, named
@@ -19,7 +20,7 @@ ECN = "random-detect minimum-threshold 150 kbytes maximum-threshold 1500 kbytes 
 
 def said(command: str = "", text: str = "") -> dict[str, Any]:
     answers = {**ANSWERS, **({command: text} if command else {})}
-    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Expected("lossless", 3, 111, 9216, "access"))
+    return facts(read("leaf01", answers.__getitem__, 3), PORTS, Need(3, 26, 9216, "access", 111, "lossless"))
 
 
 def test_what_is_right_is_healthy_and_has_every_fact() -> None:

@@ -9,7 +9,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError, VerifyError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as planning
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.state import (
-    Pfc,
     Port,
     Roce,
     SwitchState,
@@ -45,7 +44,7 @@ def healthy(*ports: Port, **changes: Any) -> SwitchState:
     state = switch(*ports, roce=LOSSLESS, vlans={1: Vlan("default", ()), 111: Vlan("", ())})
     state = dataclasses.replace(
         state,
-        pfc=Pfc(dict.fromkeys(state.ports, ("Auto", "Enabled"))),
+        pfc=dict.fromkeys(state.ports, ("Auto", "Enabled")),
         ecn={name: {3: "ECN"} for name in state.ports},
         trust=dict.fromkeys(state.ports, "L3"),
     )
@@ -394,8 +393,8 @@ def test_ports_may_be_written_as_the_switch_writes_them(spec: str) -> None:
         ({"roce": dataclasses.replace(LOSSLESS, ecn="none")}, "ECN"),
         ({"roce": dataclasses.replace(LOSSLESS, pfc="disabled")}, "PFC"),
         ({"roce": dataclasses.replace(LOSSLESS, priorities={4: "enabled"})}, "priority 3"),
-        ({"pfc": Pfc({"1/1": ("On", "Disabled"), "1/2": ("On", "Enabled")})}, "1/1: PFC"),
-        ({"pfc": Pfc({"1/2": ("On", "Enabled")})}, "1/1: PFC"),
+        ({"pfc": {"1/1": ("On", "Disabled"), "1/2": ("On", "Enabled")}}, "1/1: PFC"),
+        ({"pfc": {"1/2": ("On", "Enabled")}}, "1/1: PFC"),
         ({"ecn": {"1/1": {3: "none"}, "1/2": {3: "ECN"}}}, "1/1: traffic class 3"),
         ({"trust": {"1/1": "L2", "1/2": "L3"}}, "1/1 trusts L2"),
     ],
@@ -411,12 +410,12 @@ def test_flow_control_is_operational_even_if_the_admin_column_says_auto() -> Non
 
 def test_a_port_without_link_is_not_held_against_the_mode() -> None:
     ports = [port("1/1", oper="Down"), port("1/2")]
-    planning.require_health(healthy(*ports, pfc=Pfc({"1/1": ("On", "Disabled"), "1/2": ("On", "Enabled")})), READY)
+    planning.require_health(healthy(*ports, pfc={"1/1": ("On", "Disabled"), "1/2": ("On", "Enabled")}), READY)
 
 
 def test_lossy_needs_no_flow_control() -> None:
     roce = dataclasses.replace(LOSSLESS, mode="lossy", pfc="disabled", priorities={})
-    planning.require_health(healthy(roce=roce, pfc=Pfc({})), dataclasses.replace(READY, mode="lossy"))
+    planning.require_health(healthy(roce=roce, pfc={}), dataclasses.replace(READY, mode="lossy"))
 
 
 # --- whose unsaved changes

@@ -297,17 +297,15 @@ def test_1_6_every_published_json_answer() -> None:
         '[{"PFC": "enabled", "Priority Enabled List": "3 4", "Priority Disabled List": "0 1 2 5 6 7"}, '
         '{"Eth1/16": [{"PFC admin": "Auto", "PFC oper": "Enabled"}]}]'
     )
-    assert parse.parse_pfc(HOST, pfc).ports["1/16"] == ("Auto", "Enabled")
-    assert parse.parse_pfc(HOST, pfc).priorities == {3, 4}
+    assert parse.parse_pfc(HOST, pfc)["1/16"] == ("Auto", "Enabled")
     older = '{"Table 2": {"Eth1/1": [{"PFC admin": "On", "PFC oper": "Disabled"}]}}'
-    assert parse.parse_pfc(HOST, older).ports["1/1"] == ("On", "Disabled")
+    assert parse.parse_pfc(HOST, older)["1/1"] == ("On", "Disabled")
     congestion = (
         '[{"Interface ethernet": "1/1", "ECN marked packets": "12"}, {"header": "TC-0", "Mode": "none"}, '
         '{"header": "TC-3", "Mode": "ECN", "Threshold mode": "absolute", "Minimum threshold": "150 KB", '
         '"Maximum threshold": "1500 KB", "RED dropped packets": "0"}]'
     )
-    assert parse.parse_congestion(HOST, congestion) == {"1/1": {0: "none", 3: "ECN"}}
-    assert parse.parse_marked(HOST, congestion) == {"1/1": 12}
+    assert parse.parse_congestion(HOST, congestion) == {"1/1": ({0: "none", 3: "ECN"}, 12)}
     counters = (
         '[{"Eth1/1": [{"Rx": [{"RoCE PG packets": "7", "RoCE PG bytes": "700"}]}, '
         '{"Tx": [{"RoCE TC packets": "9", "RoCE TC bytes": "900"}]}]}]'

@@ -21,7 +21,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as planning
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import state as parsing
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import Survey
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import survey
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import has_vlan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 
 from lab.switch.state import Switch
@@ -138,7 +139,7 @@ def rule_09() -> None:
     lossless = parsing.parse_roce("sw01", printed.ROCE_REAL)
     wanted = Wanted(ports=("1/1", "1/2"))
     healthy = {name: {3: "ECN"} for name in wanted.ports}
-    pfc = parsing.Pfc(dict.fromkeys(wanted.ports, ("Auto", "Enabled")))
+    pfc = dict.fromkeys(wanted.ports, ("Auto", "Enabled"))
     for trust, right in (("L3", True), ("both", True), ("L2", False), ("", False)):
         judged = dataclasses.replace(
             state, roce=lossless, ecn=healthy, pfc=pfc, trust={"1/1": "L3", "1/2": trust} if trust else {"1/1": "L3"}
@@ -175,7 +176,6 @@ def rule_12() -> None:
     state = layer.observe()
     assert planning.unhealthy(state, WANTED) == []
     roce = state.roce
-    assert state.pfc is not None
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("trust mode", {"roce": dataclasses.replace(roce, trust="L2")}),
         ("congestion control", {"roce": dataclasses.replace(roce, ecn="")}),
@@ -184,7 +184,7 @@ def rule_12() -> None:
         ("exception list: row", {"roce": dataclasses.replace(roce, exceptions=("row",))}),
         ("port 1/2 trusts", {"trust": {**state.trust, "1/2": "L2"}}),
         ("port 1/2: traffic class 3", {"ecn": {**state.ecn, "1/2": {3: "none"}}}),
-        ("port 1/2: PFC", {"pfc": parsing.Pfc({**state.pfc.ports, "1/2": ("On", "Disabled")})}),
+        ("port 1/2: PFC", {"pfc": {**state.pfc, "1/2": ("On", "Disabled")}}),
     ]
     for words, change in wrong:
         (problem,) = planning.unhealthy(dataclasses.replace(state, **change), WANTED)
@@ -193,11 +193,11 @@ def rule_12() -> None:
 
 @rule("2.2 PFC counts by its operational state: admin may read Auto")
 def rule_13() -> None:
-    assert parsing.parse_pfc("sw01", printed.pfc(printed.NEW)).ports["1/1"] == ("Auto", "Enabled")
+    assert parsing.parse_pfc("sw01", printed.pfc(printed.NEW))["1/1"] == ("Auto", "Enabled")
     switch = new_switch()
     Run(switch)()
     state = Run(switch).layer.observe()
-    auto = parsing.Pfc(dict.fromkeys(WANTED.ports, ("Auto", "Enabled")))
+    auto = dict.fromkeys(WANTED.ports, ("Auto", "Enabled"))
     assert planning.unhealthy(dataclasses.replace(state, pfc=auto), WANTED) == []
 
 
@@ -355,7 +355,7 @@ def rule_30() -> None:
     result = Run(switch, dataclasses.replace(WANTED, vlan_name=None), save="always")()
     assert result["vlan"]["unexpected_members"] == ["1/9", "1/31"]
     for allowed, carried in (("all", True), ("100-200", True), ("2,4,111", True), ("112-115", False), ("", False)):
-        assert parsing.carries(allowed, 111) is carried
+        assert has_vlan(allowed, 111) is carried
 
 
 # --- 2.5 names and ranges
@@ -500,7 +500,7 @@ def rule_43() -> None:
     Run(switch)()
     before = switch.as_json()
     session = FakeSession(switch)
-    result = Survey("sw01", session, mode="lossless")()
+    result = survey("sw01", session, mode="lossless")
     assert result["healthy"] and result["saved"] and result["ports"]["1/29"]["lag"] == "Po1"
     assert session.sent == [] and switch.as_json() == before
 

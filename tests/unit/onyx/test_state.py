@@ -41,16 +41,15 @@ def test_switchports_mean_the_same_in_both_json_eras(era: str) -> None:
 def test_links_mean_the_same_in_both_json_eras(era: str) -> None:
     counters = {"rx_discards": 1, "tx_discards": 7, "tx_hoq_discards": 3}
     assert state.parse_links(HOST, printed.ethernet(era)) == {
-        "1/1": state.Link(9216, True, "Up", None, counters),
-        "1/10/2": state.Link(1500, False, "Down", None, {}),
+        "1/1": state.Port("1/1", "unknown", 9216, True, "Up", counters=counters),
+        "1/10/2": state.Port("1/10/2", "unknown", 1500, False, "Down"),
     }
 
 
 @ERAS
 def test_flow_control_means_the_same_in_both_json_eras(era: str) -> None:
-    pfc = state.parse_pfc(HOST, printed.pfc(era))
-    assert pfc.ports == {"1/1": ("Auto", "Enabled"), "1/2": ("On", "Disabled")}
-    assert pfc.priorities == (frozenset({3, 4}) if era == NEW else None)
+    found = state.parse_pfc(HOST, printed.pfc(era))
+    assert found == {"1/1": ("Auto", "Enabled"), "1/2": ("On", "Disabled")}
 
 
 @ERAS
@@ -110,12 +109,15 @@ def test_rows_of_the_exception_list_are_kept() -> None:
 
 
 def test_traffic_classes_belong_to_the_port_before_them() -> None:
-    assert state.parse_congestion(HOST, printed.CONGESTION) == {"1/1": {0: "none", 3: "ECN"}, "1/2": {3: "none"}}
+    assert state.parse_congestion(HOST, printed.CONGESTION) == {
+        "1/1": ({0: "none", 3: "ECN"}, 0),
+        "1/2": ({3: "none"}, 0),
+    }
 
 
 def test_a_port_without_a_traffic_class_beside_others_is_left_to_another_question() -> None:
     text = '[{"Interface ethernet": "Eth1/1"}, {"Interface ethernet": "Eth1/2"}, {"header": "TC-3", "Mode": "ECN"}]'
-    assert state.parse_congestion(HOST, text) == {"1/1": {}, "1/2": {3: "ECN"}}
+    assert state.parse_congestion(HOST, text) == {"1/1": ({}, None), "1/2": ({3: "ECN"}, None)}
 
 
 def test_trust_is_read_per_port() -> None:

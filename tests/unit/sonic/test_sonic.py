@@ -10,13 +10,14 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._sonic import config, tables
 from ansible_collections.rocemesh.multinode.plugins.module_utils._sonic.reading import RUNNING, SAVED, read
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import Need
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import facts
 
 from tests.unit.sonic.answers import ANSWERS, CONFIG, INTERFACES, LLDP, QUEUES
 from tests.unit.switch.seen import lossless, named
 
 PORTS = ["Ethernet0", "Ethernet4"]
-EXPECTED = Expected("lossless", 3, 111, 9216, "access")
+EXPECTED = Need(3, 26, 9216, "access", 111, "lossless")
 
 
 def said(**changes: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any, Callable, Mapping
 from ansible_collections.rocemesh.multinode.plugins.module_utils._eos import reading as eos
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nxos import reading as nxos
 from ansible_collections.rocemesh.multinode.plugins.module_utils._sonic import reading as sonic
-from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import Expected, facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import Need
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import facts
 
 from tests.unit.eos.answers import ANSWERS as EOS
 from tests.unit.eos.answers import interface as eos_interface
@@ -49,7 +50,7 @@ class Leaf:
             assert old in answers[command], (old, command)
             answers[command] = answers[command].replace(old, new, 1)
         vlan = None if self.mode == "routed" else VLAN
-        wanted = Expected("lossless", 3, vlan, 9000, self.mode)
+        wanted = Need(3, 26, 9000, self.mode, vlan, "lossless")
         found = facts(READERS[self.system]("leaf01", answers.__getitem__, 3), PORTS[self.system], wanted)
         return {**found, "vlan": vlan and {"id": vlan}, "wanted": {"port_mode": self.mode}}
 

@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import info
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.reading import NvueReader
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import Survey
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import info as onyx
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 
 from lab.switch.grammar import CONFIG, Cli, execute
@@ -82,7 +82,7 @@ class Onyx(Configured):
             answer = execute(cli, line)
             assert "%" not in answer, (line, answer)
         switch.write()
-        facts = Survey("leaf01", FakeSession(switch), self.ports, "lossless")()
+        facts = onyx.survey("leaf01", FakeSession(switch), self.ports, "lossless")
         return facts, self.stage(lambda: RunOnyx(switch, self.wanted())(check_mode=True))
 
 
@@ -99,7 +99,7 @@ class Cumulus(Configured):
         twin = Twin(release=self.release)
         twin.switch.somebody_configures(json.loads(text))
         reader = NvueReader("leaf02", Direct(twin.api, twin.clock), "br_default")
-        facts = info.survey("leaf02", reader, self.ports, "lossless")
+        facts = info.survey(reader, self.ports, "lossless")
         return facts, self.stage(lambda: run_cumulus(twin, self.wanted(), check_mode=True))
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import info
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.reading import NvueReader
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import Survey
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import info as onyx
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_switch import switch_rows
 
@@ -57,11 +57,11 @@ def test_cumulus_leaf_right_is_healthy(mode: str) -> None:
     twin = Twin(release="5.14.0")
     run(twin, dataclasses.replace(WANTED, mode=mode))
     reader = NvueReader("sw02", Direct(twin.api, twin.clock), "br_default")
-    assert info.survey("sw02", reader, WANTED.ports, "lossless")["problems"] == []
+    assert info.survey(reader, WANTED.ports, "lossless")["problems"] == []
 
 
 def test_onyx_leaf_right_is_healthy() -> None:
     switch = new_switch()
     OnyxRun(switch)()
-    found = Survey("sw01", FakeSession(switch), mode="lossless")()
+    found = onyx.survey("sw01", FakeSession(switch), mode="lossless")
     assert found["problems"] == [] and found["ports"]["1/1"]["access_vlan"] == 111

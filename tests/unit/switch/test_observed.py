@@ -9,9 +9,9 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_switch import switch_rows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.judge import Need
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.observed import (
     NOTHING,
-    Expected,
     Marking,
     Observed,
     PortSeen,
@@ -39,10 +39,10 @@ RIGHT = PortSeen(
 )
 
 
-LOSSLESS = Expected("lossless")
+LOSSLESS = Need(mode="lossless")
 
 
-def said(wanted: Expected = LOSSLESS, **ports: PortSeen) -> dict[str, Any]:
+def said(wanted: Need = LOSSLESS, **ports: PortSeen) -> dict[str, Any]:
     return facts(Observed("leaf01", "1", ports, True), list(ports), wanted)
 
 
@@ -100,7 +100,7 @@ def test_what_was_not_read_is_not_off() -> None:
     other = said(a=RIGHT, b=PortSeen(up=True))
     assert (other["roce"]["trust"], other["roce"]["ecn"], other["ports"]["b"]["trust"]) == ("dscp", None, None)
     assert named(other) == [("mode", "")]
-    assert facts(Observed("leaf01", "1", {}, None), [], Expected())["roce"]["ecn"] is None
+    assert facts(Observed("leaf01", "1", {}, None), [], Need())["roce"]["ecn"] is None
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_what_was_not_read_is_not_off() -> None:
     ],
 )
 def test_problems_follow_from_what_ought_to_be(mode: str | None, change: dict[str, Any], codes: list[str]) -> None:
-    found = said(Expected(mode), a=dataclasses.replace(RIGHT, **change))
+    found = said(Need(mode=mode), a=dataclasses.replace(RIGHT, **change))
     assert [code for code, _place in named(found)] == codes and found["healthy"] is (not codes)
 
 
 def test_what_was_not_readable_is_a_problem() -> None:
     seen = Observed("leaf01", "1", {"a": RIGHT}, None, (("neighbors", "why"),))
-    found = facts(seen, ["a"], Expected())
+    found = facts(seen, ["a"], Need())
     assert found["problems"] == ["could not be read: neighbors"] and not found["healthy"]
     assert found["unreadable"] == [{"what": "neighbors", "reason": "why"}]
 

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import plan as nvue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import state as parsing
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.facts import port_fact, roce_fact
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.info import port_fact, roce_fact
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import state as onyx_parsing
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch import guards
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.guards import Neighbor

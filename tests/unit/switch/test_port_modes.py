@@ -10,7 +10,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import A
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue import info, plan
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nvue.reading import NvueReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import plan as onyx
-from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import Survey
+from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx.info import survey
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_intent import Intent
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.path_switch import switch_rows
 from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
@@ -36,7 +36,7 @@ class Onyx:
         return RunOnyx(self.switch, wanted, **options)(check_mode)
 
     def facts(self) -> dict[str, Any]:
-        return Survey("sw01", FakeSession(self.switch), mode="lossless")()
+        return survey("sw01", FakeSession(self.switch), mode="lossless")
 
     def refuse_last_line(self) -> None:
         self.switch.faults.inject({"name": "refuse_line", "pattern": "address|allowed-vlan"})
@@ -58,7 +58,7 @@ class Cumulus:
 
     def facts(self) -> dict[str, Any]:
         reader = NvueReader("sw02", Direct(self.twin.api, self.twin.clock), "br_default")
-        return info.survey("sw02", reader, (), "lossless")
+        return info.survey(reader, (), "lossless")
 
     def refuse_last_line(self) -> None:
         self.twin.fault(name="end_in", state="apply_fail", message="synthetic", partial=True)
