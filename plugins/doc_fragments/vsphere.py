@@ -64,6 +64,12 @@ options:
       - On another vCenter, such as a restored copy with the same ids, the module refuses and nothing is changed.
       - Not compared if not set.
     type: str
+attributes:
+  action_group:
+    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of these modules once.
+    support: full
+    membership:
+      - rocemesh.multinode.vsphere
 requirements:
   - pyvmomi >= 9.1
 notes:
@@ -109,14 +115,4 @@ options:
       - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
         twice at once.
     type: str
-"""
-
-    GROUP = r"""
-options: {}
-attributes:
-  action_group:
-    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of these modules once.
-    support: full
-    membership:
-      - rocemesh.multinode.vsphere
 """
