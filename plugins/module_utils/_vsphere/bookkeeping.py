@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from typing import Any, Callable
 
 from .._layer import LayerError
-from .lease import SiteLease, datacenter_of, release_quietly
+from .lease import LeaseWanted, SiteLease, datacenter_of, release_quietly
 from .records import HostRecords
-from .run_identity import Run
 from .transport import Connection
 
 
-@dataclasses.dataclass(frozen=True)
-class Bookkeeping:
-    """``lease_seconds``: how long the lease is good without a word from us; ``take_over``: name of a dead run."""
-
-    run: Run
-    lease_seconds: int = 1800
-    take_over: str = ""
-
-
 class HostBookkeeping:
-    def __init__(self, connection: Connection, host: Any, name: str, wanted: Bookkeeping) -> None:
+    def __init__(self, connection: Connection, host: Any, name: str, wanted: LeaseWanted) -> None:
         self._connection = connection
         self._wanted = wanted
         self._moid = str(host._moId)
         self._user = ""
         self._took_it = False
         self.records = HostRecords(connection, self._moid, name)
-        self._lease = SiteLease(connection, wanted.run, *datacenter_of(connection, host), wanted.lease_seconds)
+        self._lease = SiteLease(connection, wanted.run, *datacenter_of(connection, host), wanted.seconds)
 
     def refuse_beside_others(self) -> None:
         """No recovery begins beside an active run."""

@@ -12,13 +12,11 @@ from .devices import group_names, passthrough_devices
 from .inventory import HostInventory, host_inventory
 from .keys import FIRMWARE_FIELD, MEMORY_FIELD, RESERVATION_FIELD, VmxWanted, is_owned
 from .plan_vmx import changes_of, pending_vmx, plan_vmx, wanted_keys
-from .power import VmPower, came_true
-from .prerequisites import as_results, checklist, prerequisites
+from .power import VmPower
+from .prerequisites import checklist, prerequisites
 from .state import parse_extra_config
 from .transport import VM_UUID, Connection, uuid_of
 from .vm_state import VmState
-
-__all__ = ["VmPower", "VmxLayer"]
 
 VM_PATHS = (
     "name",
@@ -39,7 +37,6 @@ VM_PATHS = (
     "config.cpuHotAddEnabled",
     "config.hardware",
 )
-_TOOLS_RUN = "guestToolsRunning"
 
 
 def _reservation_mb(row: dict[str, Any]) -> int:
@@ -128,7 +125,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             connection=str(row.get("runtime.connectionState", "")),
             is_template=bool(row.get("config.template", False)),
             question=str(question.text) if question is not None else "",
-            tools_running=row.get("guest.toolsRunningStatus") == _TOOLS_RUN,
+            tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
             change_version=str(row.get("config.changeVersion", "")),
             firmware=str(row.get("config.firmware", "")),
             hardware_version=_hardware_version(row),
@@ -225,6 +222,10 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                 value=foreign,
                 remedy="set them with a module for advanced settings in general",
             )
+
+        def is_there() -> bool:
+            return not self._left_out(extra, fields)
+
         doing = "set {} in the file of {}".format(", ".join(sorted([*extra, *fields])), self.host)
         for is_last_attempt in (False, True):
             # power changes move the version, and so do other people; a foreign change of our keys is never overwritten
@@ -238,14 +239,13 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                     remedy="find out who, then run again",
                 )
             change = functools.partial(self._change, extra, fields, now.change_version)
-            there = functools.partial(self._is_there, extra, fields)
             try:
                 task = self._connection.start(self.host, doing, change)
-                self._connection.wait(task, doing, self.host, self._power_timeout, reached=there)
+                self._connection.wait(task, doing, self.host, self._power_timeout, reached=is_there)
                 break
             except UnreachableError:
                 # the request may have arrived although its answer was lost
-                if not came_true(self._connection, there, self._power_timeout):
+                if not self._connection.followed(is_there, self._power_timeout):
                     raise
                 break
             except ApplyError as error:
@@ -263,9 +263,6 @@ class VmxLayer(Layer[VmState, VmxWanted]):
 
     def _change(self, extra: dict[str, str], fields: dict[str, Any], version: str) -> Any:
         return self._connection.reconfigure(self._reference(), extra, fields, version)
-
-    def _is_there(self, extra: dict[str, str], fields: dict[str, Any]) -> bool:
-        return not self._left_out(extra, fields)
 
     def _left_out(self, extra: dict[str, str], fields: dict[str, Any]) -> dict[str, str]:
         """Key or field -> sentence, for what the VM's configuration does not say although it was sent."""
@@ -318,5 +315,5 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             "left_alone": list(wish.left_alone),
             "power_cycle_required": bool(pending.reasons) or would_cycle,
             "devices": [dataclasses.asdict(device) for device in state.devices],
-            "prerequisites": as_results(state),
+            "prerequisites": [dataclasses.asdict(prerequisite) for prerequisite in checklist(state)],
         }

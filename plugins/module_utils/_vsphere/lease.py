@@ -7,6 +7,7 @@ again. The key therefore also fences: a holder that slept through its expiry wri
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 from typing import Any
 
@@ -19,6 +20,15 @@ from .transport import Connection, vim
 _UNSIGNED_PATIENCE = 10.0  # seconds that a lease may lack its holder's name; signing takes one call
 _ATTEMPTS = 6
 LEAST_SECONDS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaseWanted:
+    """``seconds``: how long the lease is good without a word from ``run``; ``take_over``: name of a dead run."""
+
+    run: Run
+    seconds: int = 1800
+    take_over: str = ""
 
 
 class LeaseLostError(RefusedError):

@@ -129,10 +129,6 @@ def may_leave(state: HostState, wanted: RebootWanted) -> bool:
     return wanted.in_maintenance == "recover" and not state.doubt
 
 
-def is_named(vm: HostVm, names: tuple[str, ...]) -> bool:
-    return vm.moid in names or vm.name in names
-
-
 def check_vms(state: HostState, wanted: RebootWanted) -> tuple[list[HostVm], list[HostVm]]:
     """Return the running VMs to shut down and those to move, in name order; `RefusedError` names every VM that forbids
     the reboot, and why."""
@@ -178,7 +174,8 @@ def _problem(state: HostState, wanted: RebootWanted, vm: HostVm) -> str:
         f"{vm.name} is this vCenter itself": vm.is_vcenter,
         f"{vm.name} is the machine that runs this play": vm.is_controller,
         f"{vm.name} is powered on (vm_policy is 'refuse'){pinned}": wanted.vm_policy == "refuse",
-        f"{vm.name} is powered on and not in vm_allowlist{pinned}": stays and not is_named(vm, wanted.vm_allowlist),
+        f"{vm.name} is powered on and not in vm_allowlist{pinned}": stays
+        and not {vm.moid, vm.name} & set(wanted.vm_allowlist),
         f"{vm.name} is the name of several VMs on this host, so the list does not say which": (
             stays and twins and vm.moid not in wanted.vm_allowlist
         ),

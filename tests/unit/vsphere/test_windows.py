@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import windows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import Mark
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import Windows
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite
 
@@ -105,7 +106,7 @@ def _parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settle(site: Site, state: str, check: bool = False, take_over: str = "") -> bool:
-    return Windows(site, OURS, ["one", "two"]).settle(LeaseWanted(state, 600, take_over), check)
+    return Windows(site, LeaseWanted(OURS, 600, take_over), ["one", "two"]).settle(state, check)
 
 
 def test_the_leases_of_all_datacenters_are_taken_once() -> None:
@@ -153,7 +154,7 @@ def test_without_a_vcenter_or_where_it_is_ignored_nothing_is_asked() -> None:
 
 
 def hosts(site: Site) -> tuple[list[dict[str, Any]], list[str]]:
-    found = Windows(site, OURS, ["one", "two"])
+    found = Windows(site, LeaseWanted(OURS), ["one", "two"])
     return found.hosts(), found.warnings
 
 
