@@ -15,6 +15,10 @@ from .state import KernelState, parse_kernel_list
 from .transport import HOST_UUID, Connection, unanswered, uuid_of
 
 
+def read_kernel(connection: Connection, host: Any, name: str) -> KernelState:
+    return KernelState(name, parse_kernel_list(connection.run_esxcli(host, name, KERNEL_LIST), name))
+
+
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
     """The same before the first write."""
     return together(errors, host, f"{len(errors)} hosts cannot be handled, so no host was changed")
@@ -42,18 +46,13 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
     def observe(self) -> tuple[KernelState, ...]:
         """All hosts; the second time only those that were written, the others cannot have moved by our hand."""
         due = [host for host in self._hosts if host[1] not in self._last or host[1] in self._touched]
-        outcomes = in_parallel(self._read, due)
+        outcomes = in_parallel(lambda host: read_kernel(self._connection, *host), due)
         errors = worth_telling(outcomes)
         if errors:
             raise several(errors, self._connection.name)
         self._last.update({one.host: one for one in outcomes if isinstance(one, KernelState)})
         self._first = self._first or dict(self._last)
         return tuple(self._last[name] for _reference, name in self._hosts)
-
-    def _read(self, host: tuple[Any, str]) -> KernelState:
-        reference, name = host
-        rows = self._connection.run_esxcli(reference, name, KERNEL_LIST)
-        return KernelState(name, parse_kernel_list(rows, name))
 
     def plan(self, state: tuple[KernelState, ...], wanted: KernelWanted) -> list[Operation]:
         operations: list[Operation] = []

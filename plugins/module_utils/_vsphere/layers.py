@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Mapping
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, VerifyError
 from .computed import Resolved, resolve
@@ -48,17 +48,11 @@ def _hardware_version(row: dict[str, Any]) -> int:
     return int(number) if number.isdigit() else 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """What was read of a VM together with others. ``hosts``: managed object id -> what the host has."""
-
-    moid: str
-    row: dict[str, Any]
-    hosts: dict[str, HostInventory]
-
-
 class VmxLayer(Layer[VmState, VmxWanted]):
-    """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows."""
+    """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows.
+
+    ``moid``, ``row`` and ``hosts`` (by managed object id): what was read of the VM together with others.
+    """
 
     def __init__(
         self,
@@ -70,19 +64,21 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         uuid: str = "",
         shutdown_timeout: float = 300.0,
         power_timeout: float = 300.0,
-        seen: Seen | None = None,
+        moid: str = "",
+        row: dict[str, Any] | None = None,
+        hosts: Mapping[str, HostInventory] | None = None,
     ) -> None:
         self._connection = connection
         self._wanted = wanted
-        self._moid = connection.find_vm(vm, folder, uuid)._moId if seen is None else seen.moid
-        self._row = seen.row if seen is not None else None
+        self._moid = moid or connection.find_vm(vm, folder, uuid)._moId
+        self._row = row
         self._shutdown_timeout = shutdown_timeout
         self._power_timeout = power_timeout
         self._found_power = ""
         self._asked_down = False  # from the request on: it may go down, whether we hear of it or not
         self._doing = ""  # action that is under way
         self._events_say: bool | None = None
-        self._inventory = dict(seen.hosts) if seen is not None else {}
+        self._inventory = dict(hosts or {})
         self._state: VmState | None = None
         self._resolved: Resolved | None = None
         self._changes: list[dict[str, Any]] | None = None

@@ -124,9 +124,5 @@ def with_configured(state: KernelState, operations: Sequence[Operation]) -> Kern
 
 def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
     """Whatever is configured but not in force waits for a reboot of the host, by whichever user it was configured."""
-    reasons = tuple(
-        f"{host}: kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
-        for s in settings
-        if s.is_pending
-    )
+    reasons = tuple(f"{host}: {setting.pending_text}" for setting in settings if setting.is_pending)
     return Pending(Reboot.ESXI_HOST if reasons else Reboot.NONE, reasons)

@@ -70,11 +70,7 @@ def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
 
 def reasons(state: HostState, wanted: RebootWanted) -> list[str]:
     found = [] if was_rebooted_since(state, wanted) else list(wanted.reason)
-    found += [
-        f"kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
-        for s in state.pending
-        if s.is_pending
-    ]
+    found += [setting.pending_text for setting in state.pending if setting.is_pending]
     return found or (["required by the caller"] if wanted.required else [])
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, RefusedError, VerifyError
+from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
 from .bookkeeping import HostBookkeeping
 from .guests import Guests, Stop
 from .host_boot import HostBoot
 from .host_vms import HostReader
+from .kernel import read_kernel
 from .lease import LeaseWanted
 from .maintenance import Maintenance
-from .plan import KERNEL_LIST, KernelWanted, managed_settings, pending_kernel
+from .plan import KernelWanted, managed_settings, pending_kernel
 from .plan_reboot import RebootWanted, Timeouts, check_host, is_same_boot, needs_reboot, plan_reboot, reasons
 from .reboot_report import iso, net_undo, say_how_to_resume, warnings_of
+from .records import STANDALONE
 from .run_identity import current_run
-from .state import HostState, KernelSetting, KernelState, parse_kernel_list
+from .state import HostState, KernelSetting
 from .transport import Connection
 
 _HOST_PATHS = (
@@ -140,10 +142,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
     def _whose(self) -> tuple[str, str]:
         """Who entered the maintenance mode that the host is in, and why it is not an interrupted run's ("": it is)."""
         if self._records is None:
-            return (
-                "entered by a user whom a standalone host does not name",
-                "nothing is recorded on a standalone host",
-            )
+            return STANDALONE
         if self._first is None and self._wanted.in_maintenance in ("adopt", "recover"):
             self._maintenance.remember()  # before it is reported: a user who takes it over from here on is noticed
         mark = self._records.mark()
@@ -157,8 +156,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         names = self._wanted.pending_settings
         if not names:
             return ()
-        rows = self._connection.run_esxcli(self._reference(), self.host, KERNEL_LIST)
-        state = KernelState(self.host, parse_kernel_list(rows, self.host))
+        state = read_kernel(self._connection, self._reference(), self.host)
         return tuple(managed_settings(state, KernelWanted(dict.fromkeys(names))))
 
     # ------------------------------------------------------------ plan and apply
@@ -359,9 +357,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     # ------------------------------------------------------------ result
     def pending(self, state: HostState) -> Pending:
-        if self._wanted.pending_settings:
-            return pending_kernel(state.pending, self.host)
-        return Pending(Reboot.NONE)
+        return pending_kernel(state.pending, self.host)
 
     def warnings(self, state: HostState, wanted: RebootWanted) -> list[str]:
         return warnings_of(state, wanted, unproved=self._maintenance.unproved, lost=self._maintenance.lost)

@@ -24,6 +24,8 @@ from .ownership import (
 from .state import type_name
 from .transport import PATIENCE, Connection, vim
 
+# Who entered the maintenance mode of a host that has no records, and why that is not proved.
+STANDALONE = ("entered by a user whom a standalone host does not name", "nothing is recorded on a standalone host")
 _EVENT_PATIENCE = 10.0  # seconds until the event of a finished task must be there
 
 

@@ -71,6 +71,10 @@ class KernelSetting:
     def is_pending(self) -> bool:
         return self.configured != self.runtime
 
+    @property
+    def pending_text(self) -> str:
+        return f"kernel setting {self.name} is configured {self.configured} but {self.runtime} is in force"
+
 
 def canonical(type_name: str, value: Any) -> str:
     """Return ``value`` in the spelling of its type: TRUE/FALSE, decimal digits, or the text. Raises ValueError."""

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from .._layer import LayerError
 from .lease import LeaseWanted, SiteLease, datacenter_of, release_quietly
 from .ownership import MARK_FIELD, Mark, stays_text
-from .records import CustomFields, HostRecords
+from .records import STANDALONE, CustomFields, HostRecords
 from .transport import Connection
 
 
@@ -71,13 +71,10 @@ class Windows:
         in_maintenance = bool(row.get("runtime.inMaintenanceMode", False))
         records = HostRecords(self._connection, moid, name) if self._connection.is_vcenter else None
         mark: Mark | None = records.parsed(text) if records is not None else None
-        doubt = "nothing is recorded on a standalone host"
-        if records is not None and in_maintenance:
-            doubt = records.doubt(mark)
-        story = "entered by a user whom a standalone host does not name" if in_maintenance else ""
-        if records is not None and in_maintenance:
-            story = records.story()
-        if in_maintenance and doubt:
+        story, doubt = "", ""
+        if in_maintenance:
+            story, doubt = STANDALONE if records is None else (records.story(), records.doubt(mark))
+        if doubt:
             self.warnings.append(stays_text(name, moid, story, doubt))
         return {
             "given": given,
