@@ -55,7 +55,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._wanted = wanted
         self._timeouts = timeouts
         self._check_mode = check_mode
-        reference, self.host = connection.find_host(esxi_hostname)
+        reference, self.host = connection.find_hosts([esxi_hostname])[0]
         self._moid = reference._moId
         self._bookkeeping = HostBookkeeping(connection, reference, self.host, lease) if lease else None
         self._records = self._bookkeeping.records if self._bookkeeping is not None else None

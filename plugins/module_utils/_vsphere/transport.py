@@ -220,11 +220,8 @@ def _executer_type() -> Any:
 
 def _registered_type() -> Any:
     """Register the four types that pyVmomi dropped in release 8; a release that has them again keeps its own."""
-    try:
+    with contextlib.suppress(Exception):
         return VmomiSupport.GetVmodlType(_REFLECT)
-    except Exception:
-        pass
-
     optional = VmomiSupport.F_OPTIONAL
     data: dict[str, list[tuple[str, str, int]]] = {
         "SoapArgument": [("name", "string", 0), ("val", "string", 0)],
@@ -497,10 +494,6 @@ class Connection:
 
     def _refused(self, what: str, **subject: Any) -> RefusedError:
         return RefusedError(f"{what}; nothing was changed", host=self.name, **subject)
-
-    def find_host(self, name: str) -> tuple[Any, str]:
-        """Return (HostSystem, its name) for a name or a managed object id."""
-        return self.find_hosts([name])[0]
 
     def find_hosts(self, wanted: Sequence[str], cluster: str = "") -> list[tuple[Any, str]]:
         """Return [(HostSystem, its name)] for names or managed object ids, or for all hosts of ``cluster``.
