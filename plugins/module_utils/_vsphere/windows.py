@@ -23,7 +23,6 @@ class Windows:
     def settle(self, state: str, check_mode: bool) -> bool:
         """Bring the leases into ``state`` (free, held, released or ignored); returns whether one was taken or given
         back now."""
-        wanted = self._wanted
         if state == "ignored" or not self._connection.is_vcenter:
             return False
         hosts = [host for host, _name in self._found]
@@ -32,22 +31,18 @@ class Windows:
             for row in self._connection.properties(hosts, ["parent"], "looking for the datacenters of the hosts")
         }
         places = dict(datacenter_of(self._connection, parent) for parent in above.values())
-        leases = [
-            SiteLease(self._connection, wanted.run, moid, name, wanted.seconds) for moid, name in sorted(places.items())
-        ]
+        leases = [SiteLease(self._connection, self._wanted, moid, name) for moid, name in sorted(places.items())]
         if state == "released":
             return False if check_mode else True in [lease.release() for lease in leases]
         for lease in leases:
-            other = lease.holder()
-            if other is not None and other.run.name != wanted.take_over:
-                raise lease.refusal(other)
+            lease.refuse_beside_others()
         if state == "free" or check_mode:
             return False
         user = HostRecords(self._connection, "", "").user()
         taken: list[SiteLease] = []
         for lease in leases:
             try:
-                if lease.take(user, wanted.take_over):
+                if lease.take(user):
                     taken.append(lease)
             except LayerError:  # all or none
                 for other_lease in taken:

@@ -40,18 +40,16 @@ class Site(FakeSite):
 
 
 class Lease:
-    def __init__(self, site: Site, run: Run, moid: str, name: str, seconds: int) -> None:
-        assert (run, name, seconds) == (OURS, f"dc {moid}", 600)
-        self._site, self._moid = site, moid
+    def __init__(self, site: Site, wanted: LeaseWanted, moid: str, name: str) -> None:
+        assert (wanted.run, name, wanted.seconds) == (OURS, f"dc {moid}", 600)
+        self._site, self._moid, self._take_over = site, moid, wanted.take_over
 
-    def holder(self) -> Any:
+    def refuse_beside_others(self) -> None:
         name = self._site.held.get(self._moid, "")
-        return SimpleNamespace(run=Run(name, "ctl")) if name not in ("", OURS.name) else None
+        if name not in ("", OURS.name, self._take_over):
+            raise RefusedError(f"{self._moid} is {name}'s", host="dc")
 
-    def refusal(self, lease: Any) -> RefusedError:
-        return RefusedError(f"{self._moid} is {lease.run.name}'s", host="dc")
-
-    def take(self, user: str, take_over: str) -> bool:
+    def take(self, user: str) -> bool:
         assert user == "LAB\\anna"
         self._site.log.append(f"take {self._moid}")
         name = self._site.held.get(self._moid, "")
