@@ -7,33 +7,23 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   hostname:
-    description:
-      - Name or address of the vCenter server, or of one ESXi host.
-      - If not set, E(VMWARE_HOST) is used.
+    description: Name or address of the vCenter server, or of one ESXi host. If not set, E(VMWARE_HOST) is used.
     type: str
     required: true
   username:
-    description:
-      - Account to log in with.
-      - If not set, E(VMWARE_USER) is used.
+    description: Account to log in with. If not set, E(VMWARE_USER) is used.
     type: str
     required: true
   password:
-    description:
-      - Password of that account.
-      - If not set, E(VMWARE_PASSWORD) is used.
+    description: Password of that account. If not set, E(VMWARE_PASSWORD) is used.
     type: str
     required: true
   port:
-    description:
-      - TCP port of the API.
-      - If not set, E(VMWARE_PORT) is used.
+    description: TCP port of the API. If not set, E(VMWARE_PORT) is used.
     type: int
     default: 443
   validate_certs:
-    description:
-      - Whether the server's certificate must verify.
-      - If not set, E(VMWARE_VALIDATE_CERTS) is used.
+    description: Whether the server's certificate must verify. If not set, E(VMWARE_VALIDATE_CERTS) is used.
     type: bool
     default: true
   ca_path:
@@ -48,9 +38,7 @@ options:
       - If not set, E(VMWARE_PROXY_HOST) is used.
     type: str
   proxy_port:
-    description:
-      - TCP port of that proxy.
-      - If not set, E(VMWARE_PROXY_PORT) is used.
+    description: TCP port of that proxy. If not set, E(VMWARE_PROXY_PORT) is used.
     type: int
   timeout:
     description:
@@ -64,6 +52,12 @@ options:
       - On another vCenter, such as a restored copy with the same ids, the module refuses and nothing is changed.
       - Not compared if not set.
     type: str
+attributes:
+  action_group:
+    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of these modules once.
+    support: full
+    membership:
+      - rocemesh.multinode.vsphere
 requirements:
   - pyvmomi >= 9.1
 notes:
@@ -109,14 +103,4 @@ options:
       - All that runs under one name is one run, and has its lease together. Never give a fixed name to what may run
         twice at once.
     type: str
-"""
-
-    GROUP = r"""
-options: {}
-attributes:
-  action_group:
-    description: Use C(group/rocemesh.multinode.vsphere) in C(module_defaults) to set the login of these modules once.
-    support: full
-    membership:
-      - rocemesh.multinode.vsphere
 """

@@ -44,7 +44,6 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.hosts
-  - rocemesh.multinode.vsphere.group
 notes:
   - Not verified on hardware - from which ESXi build on V(atsSupport) exists, and the privilege that the account needs
     on the host beyond C(System.Read).

@@ -42,7 +42,6 @@ extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.hosts
-  - rocemesh.multinode.vsphere.group
 notes:
   - NUMA nodes come from the host's own description of its nodes. Not verified on hardware for SR-IOV virtual functions.
 seealso:
@@ -196,7 +195,7 @@ vms:
   elements: dict
 """
 
-from typing import Any
+from typing import Any, Callable
 
 from ..module_utils._layer import RefusedError, failing
 from ..module_utils._vsphere.arguments import endpoint_from, hosts_module
@@ -207,26 +206,22 @@ from ..module_utils._vsphere.transport import Connection
 
 def filter_from(params: dict[str, Any]) -> PciFilter:
     """Raises `RefusedError` for an address or id that is not one."""
-    thing = ""
-    value: Any = None
-    try:
-        addresses = []
-        for text in params["address"]:
-            thing, value = "address", text
-            addresses.append(pci_address(text))
-        ids: dict[str, Any] = {}
-        for name in ("vendor_id", "device_id"):
-            thing, value = name, params[name]
-            ids[name] = None if value is None else pci_id(value)
-    except ValueError as error:
-        raise RefusedError(
-            str(error),
-            host=params["esxi_hostname"] or params["hostname"],
-            thing=thing,
-            value=value,
-            remedy="write 0000:3b:00.0 and 0x15b3",
-        ) from error
-    return PciFilter(tuple(addresses), ids["vendor_id"], ids["device_id"], params["kind"], params["passthru_capable"])
+
+    def parsed(parse: Callable[[str], Any], thing: str, value: str) -> Any:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise RefusedError(
+                str(error),
+                host=params["esxi_hostname"] or params["hostname"],
+                thing=thing,
+                value=value,
+                remedy="write 0000:3b:00.0 and 0x15b3",
+            ) from error
+
+    addresses = tuple(parsed(pci_address, "address", text) for text in params["address"])
+    ids = {name: parsed(pci_id, name, params[name]) for name in ("vendor_id", "device_id") if params[name] is not None}
+    return PciFilter(addresses, kind=params["kind"], passthru_capable=params["passthru_capable"], **ids)
 
 
 def main() -> None:

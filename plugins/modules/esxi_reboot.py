@@ -132,7 +132,6 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.lease
-  - rocemesh.multinode.vsphere.group
 notes:
   - The account needs the privileges C(Host.Config.Maintenance), C(VirtualMachine.Interact.PowerOff) and
     C(VirtualMachine.Interact.PowerOn), for O(vm_policy=evacuate) C(Resource.HotMigrate). For the lease and the mark it
@@ -275,14 +274,13 @@ reboot_reasons:
 """
 
 import datetime
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._vsphere.arguments import LEASE, make_module, run_layer, vsphere_argument_spec
-from ..module_utils._vsphere.bookkeeping import Bookkeeping
+from ..module_utils._vsphere.arguments import LEASE, lease_from, make_module, run_layer, vsphere_argument_spec
 from ..module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ..module_utils._vsphere.reboot import RebootLayer
-from ..module_utils._vsphere.run_identity import current_run
 from ..module_utils._vsphere.transport import Connection
 
 
@@ -325,36 +323,26 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
+    lists: dict[str, Any] = {
+        name: tuple(params[name]) for name in ("pending_settings", "reason", "vm_allowlist", "power_on")
+    }
     wanted = RebootWanted(
-        required=params["required"],
-        pending_settings=tuple(params["pending_settings"]),
-        reason=tuple(params["reason"]),
-        vm_policy=params["vm_policy"],
-        vm_allowlist=tuple(params["vm_allowlist"]),
-        hard_off=params["hard_off"],
-        in_maintenance=params["in_maintenance"],
-        restore_vms=params["restore_vms"],
-        power_on=tuple(params["power_on"]),
+        **{name: params[name] for name in ("required", "vm_policy", "hard_off", "in_maintenance", "restore_vms")},
+        **lists,
         vsan_mode=params["vsan_mode"] or "",
         booted_at=moment(module, params["only_if_booted_at"]),
     )
     timeouts = Timeouts(
-        shutdown=params["shutdown_timeout"],
-        maintenance=params["maintenance_timeout"],
-        reboot=params["reboot_timeout"],
-        power_on=params["power_on_timeout"],
+        **{name: params[f"{name}_timeout"] for name in ("shutdown", "maintenance", "reboot", "power_on")}
     )
 
     def make_layer(connection: Connection) -> RebootLayer:
-        bookkeeping = Bookkeeping(
-            current_run(params["run_name"] or ""), params["lease_seconds"], params["take_over"] or ""
-        )
         return RebootLayer(
             connection,
             params["esxi_hostname"],
             wanted,
             timeouts,
-            bookkeeping=bookkeeping if connection.is_vcenter else None,
+            lease=lease_from(params) if connection.is_vcenter else None,
             check_mode=module.check_mode,
         )
 

@@ -41,7 +41,6 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.lease
-  - rocemesh.multinode.vsphere.group
 notes:
   - The account needs the privileges C(Global.ManageCustomFields) on the root folder and C(Global.SetCustomField) on the
     datacenter.
@@ -94,10 +93,9 @@ hosts:
 """
 
 from ..module_utils._layer import failing
-from ..module_utils._vsphere.arguments import LEASE, endpoint_from, make_module, vsphere_argument_spec
-from ..module_utils._vsphere.run_identity import current_run
+from ..module_utils._vsphere.arguments import LEASE, endpoint_from, lease_from, make_module, vsphere_argument_spec
 from ..module_utils._vsphere.transport import Connection
-from ..module_utils._vsphere.windows import LeaseWanted, Windows
+from ..module_utils._vsphere.windows import Windows
 
 
 def main() -> None:
@@ -110,15 +108,14 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    run = current_run(params["run_name"] or "")
-    wanted = LeaseWanted(params["lease"], params["lease_seconds"], params["take_over"] or "")
+    wanted = lease_from(params)
     with failing(module), Connection(endpoint_from(params)) as connection:
-        windows = Windows(connection, run, params["esxi_hostnames"])
-        changed = windows.settle(wanted, module.check_mode)
+        windows = Windows(connection, wanted, params["esxi_hostnames"])
+        changed = windows.settle(params["lease"], module.check_mode)
         hosts = windows.hosts()
         for warning in windows.warnings:
             module.warn(warning)
-        module.exit_json(changed=changed, run=run.name, hosts=hosts, vcenter_uuid=connection.instance)
+        module.exit_json(changed=changed, run=wanted.run.name, hosts=hosts, vcenter_uuid=connection.instance)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.group
 notes:
   - Not verified on hardware. The lab's account has every privilege; a lack of them is shown to govmomi's own roles.
 seealso:

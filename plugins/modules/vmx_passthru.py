@@ -162,7 +162,6 @@ options:
     default: 300
 extends_documentation_fragment:
   - rocemesh.multinode.vsphere
-  - rocemesh.multinode.vsphere.group
 notes:
   - A VM with passthrough devices cannot be migrated, suspended or snapshotted while it is on, and HA does not
     restart it elsewhere.

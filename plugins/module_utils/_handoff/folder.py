@@ -42,7 +42,8 @@ class Wanted:
 
 
 def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Also of what was read from a file, which need not be UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _is_program(text: str) -> bool:
@@ -103,7 +104,7 @@ class Folder(Layer[State, Wanted]):
         theirs = [
             name
             for name, text in state.texts.items()
-            if name != SUMS and state.listed.get(name) != digest_of(text) and wanted.files.get(name) != text
+            if name != SUMS and state.listed.get(name) != digest(text) and wanted.files.get(name) != text
         ]
         if theirs:
             raise RefusedError(
@@ -170,8 +171,3 @@ class Folder(Layer[State, Wanted]):
 
     def facts(self, state: State) -> dict[str, Any]:
         return {"path": str(self._path), "files": sorted(self._wanted.whole)}
-
-
-def digest_of(text: str) -> str:
-    """Of what was read from a file, which need not be UTF-8."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

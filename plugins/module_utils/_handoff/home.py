@@ -176,11 +176,7 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
     bad = {name: status for name, status in statuses.items() if status != "0"}
     if statuses and not bad:
         return []
-    given = [
-        *sorted(folder.glob("launcher.out")),
-        *sorted(folder.glob("train*.err")),
-        *sorted(folder.glob("probe*.err")),
-    ]
+    given = [path for name in ("launcher.out", "train*.err", "probe*.err") for path in sorted(folder.glob(name))]
     said = slurm.explain("\n".join(_tail(path) for path in [*given, *logs]))
     if said:
         return [said]

@@ -106,11 +106,9 @@ def files_of(job: Mapping[str, Any], topologies: Mapping[str, str]) -> dict[str,
     NCCL's topology file as it lies on that node."""
     found = {"job.json": json.dumps(job, indent=2, sort_keys=True) + "\n"}
     nodes: Mapping[str, Mapping[str, str]] = job["nccl"]["nodes"]
-    alike = [
-        key for key in next(iter(nodes.values()), {}) if len({tuple(_item(node, key)) for node in nodes.values()}) == 1
-    ]
     first = next(iter(nodes.values()), {})
-    found["nccl.env"] = nccl_file({key: first[key] for key in alike}, "every node of this job")
+    alike = {key: value for key, value in first.items() if all(node.get(key) == value for node in nodes.values())}
+    found["nccl.env"] = nccl_file(alike, "every node of this job")
     for host in job["hosts"]:
         values = dict(nodes[host["hostname"]])
         if host["hostname"] in topologies:
@@ -122,10 +120,6 @@ def files_of(job: Mapping[str, Any], topologies: Mapping[str, str]) -> dict[str,
     else:
         found.update({f"topology.d/{host}.xml": text for host, text in topologies.items()})
     return found
-
-
-def _item(values: Mapping[str, str], key: str) -> list[str]:
-    return [values[key]] if key in values else []
 
 
 def nccl_file(values: Mapping[str, str], where: str) -> str:
@@ -196,13 +190,11 @@ def _hosts(given: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, A
         twice = [value for value in values if values.count(value) > 1]
         if twice:
             _refuse("two hosts have it", key, twice[0], "each host needs its own")
-    slots_found = {host["slots"] for host in hosts}
-    if len(slots_found) > 1:
-        told_slots = ", ".join(f"{host['name']} {host['slots']}" for host in hosts)
+    if len({host["slots"] for host in hosts}) > 1:
         _refuse(
             "every launcher but mpirun starts the same number of ranks on each node",
             "rocemesh_slots",
-            told_slots,
+            ", ".join(f"{host['name']} {host['slots']}" for host in hosts),
             "give all hosts the same number, or hand off the part of them that has",
         )
     return hosts

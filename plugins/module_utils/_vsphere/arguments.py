@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
+import dataclasses
 from typing import Any, Callable
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.parameters import env_fallback
 
 from .._layer import Layer, RefusedError, exit_with, failing
+from .lease import LeaseWanted
+from .run_identity import current_run
 from .transport import PYVMOMI_IMPORT_ERROR, Connection, Endpoint
 
 
@@ -37,13 +39,8 @@ def make_module(**arguments: Any) -> AnsibleModule:
     """An AnsibleModule that has already failed politely if pyVmomi is missing."""
     arguments["required_together"] = [*arguments.get("required_together", ()), ("proxy_host", "proxy_port")]
     module = AnsibleModule(**arguments)
-    if PYVMOMI_IMPORT_ERROR is not None:
-        module.fail_json(
-            msg=missing_required_lib("pyvmomi"),
-            exception="".join(
-                traceback.format_exception(None, PYVMOMI_IMPORT_ERROR, PYVMOMI_IMPORT_ERROR.__traceback__)
-            ),
-        )
+    if PYVMOMI_IMPORT_ERROR:
+        module.fail_json(msg=missing_required_lib("pyvmomi"), exception=PYVMOMI_IMPORT_ERROR)
     return module
 
 
@@ -53,6 +50,10 @@ LEASE: dict[str, dict[str, Any]] = {
     "take_over": {"type": "str"},
     "run_name": {"type": "str"},
 }
+
+
+def lease_from(params: dict[str, Any]) -> LeaseWanted:
+    return LeaseWanted(current_run(params["run_name"] or ""), params["lease_seconds"], params["take_over"] or "")
 
 
 def hosts_module(**own: dict[str, Any]) -> tuple[AnsibleModule, list[str]]:
@@ -83,18 +84,9 @@ def endpoint_from(params: dict[str, Any]) -> Endpoint:
             thing="vcenter_uuid",
             remedy="give the vcenter_uuid of the reading that this task rests on, or leave the option out",
         )
-    return Endpoint(
-        hostname=params["hostname"],
-        username=params["username"],
-        password=params["password"],
-        port=params["port"],
-        validate_certs=params["validate_certs"],
-        ca_path=params["ca_path"] or "",
-        timeout=float(params["timeout"]),
-        proxy_host=params["proxy_host"] or "",
-        proxy_port=params["proxy_port"] or 0,
-        instance=(params["vcenter_uuid"] or "").lower(),
-    )
+    names = {field.name for field in dataclasses.fields(Endpoint)} & set(params)
+    given = {name: params[name] for name in names if params[name] is not None}
+    return Endpoint(**given, instance=(params["vcenter_uuid"] or "").lower())
 
 
 def run_layer(module: AnsibleModule, make_layer: Callable[[Connection], Layer[Any, Any]], wanted: Any) -> None:

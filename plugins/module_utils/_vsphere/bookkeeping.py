@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from typing import Any, Callable
 
 from .._layer import LayerError
-from .lease import SiteLease, datacenter_of, release_quietly
+from .lease import LeaseWanted, SiteLease, datacenter_of, release_quietly
 from .records import HostRecords
-from .run_identity import Run
 from .transport import Connection
 
 
-@dataclasses.dataclass(frozen=True)
-class Bookkeeping:
-    """``lease_seconds``: how long the lease is good without a word from us; ``take_over``: name of a dead run."""
-
-    run: Run
-    lease_seconds: int = 1800
-    take_over: str = ""
-
-
 class HostBookkeeping:
-    def __init__(self, connection: Connection, host: Any, name: str, wanted: Bookkeeping) -> None:
+    def __init__(self, connection: Connection, host: Any, name: str, wanted: LeaseWanted) -> None:
         self._connection = connection
-        self._wanted = wanted
         self._moid = str(host._moId)
         self._user = ""
         self._took_it = False
         self.records = HostRecords(connection, self._moid, name)
-        self._lease = SiteLease(connection, wanted.run, *datacenter_of(connection, host), wanted.lease_seconds)
+        self._lease = SiteLease(connection, wanted, *datacenter_of(connection, host))
 
     def refuse_beside_others(self) -> None:
         """No recovery begins beside an active run."""
-        other = self._lease.holder()
-        if other is not None and self._wanted.take_over != other.run.name:
-            raise self._lease.refusal(other)
+        self._lease.refuse_beside_others()
 
     def clear_stale_mark(self) -> None:
         """On a host that is not in maintenance mode: left behind by a run that died after it had left that mode."""
@@ -47,7 +33,7 @@ class HostBookkeeping:
     def open(self) -> None:
         """Take the lease, keep it alive from now on, and see that the mark can be written, before anything stops."""
         self._user = self.records.user()
-        self._took_it = self._lease.take(self._user, self._wanted.take_over)
+        self._took_it = self._lease.take(self._user)
         self._connection.sleep = self._renewing(self._connection.sleep)
         self.records.prepare()
 

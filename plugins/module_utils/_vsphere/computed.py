@@ -12,14 +12,6 @@ from .keys import ABSENT, AUTO, MMIO_SIZE_GB, NUMA_AFFINITY, VmxWanted, gpu_key_
 from .vm_state import VGPU, PassthroughDevice, VmState, describe_devices, device_name
 
 
-@dataclasses.dataclass(frozen=True)
-class Computed:
-    """``value``: None leaves the key alone, and ``reason`` says why."""
-
-    value: str | None
-    reason: str = ""
-
-
 def gpu_addresses(state: VmState, wanted: VmxWanted) -> dict[int, str]:
     """Number of a device -> physical GPU that the file will name for it."""
     found = {}
@@ -40,12 +32,12 @@ def alone(nodes: Mapping[PassthroughDevice, set[int | None]]) -> list[int]:
     )
 
 
-def numa_auto(state: VmState, wanted: VmxWanted) -> Computed:
-    """The nodes of the VM's NICs and GPUs: a VM of a whole host has some of both on each. Raises `RefusedError` where
-    a GPU is known to have no NIC on its node, or a NIC no GPU."""
+def numa_auto(state: VmState, wanted: VmxWanted) -> tuple[str | None, str]:
+    """The nodes of the VM's NICs and GPUs: a VM of a whole host has some of both on each; or None, and why they are
+    not known. Raises `RefusedError` where a GPU is known to have no NIC on its node, or a NIC no GPU."""
     relevant = [d for d in state.devices if d.kind in ("gpu", "nic")]
     if not relevant:
-        return Computed(None, "the VM has no passthrough NIC or GPU to derive a NUMA node from")
+        return None, "the VM has no passthrough NIC or GPU to derive a NUMA node from"
     named = gpu_addresses(state, wanted)
     nodes = {device: possible_nodes(state, device, named) for device in relevant}
     if alone(nodes):
@@ -62,8 +54,8 @@ def numa_auto(state: VmState, wanted: VmxWanted) -> Computed:
         )
     open_ones = [device for device, each in nodes.items() if len(each) != 1 or None in each]
     if not open_ones:
-        return Computed(",".join(sorted({str(node) for each in nodes.values() for node in each})))
-    return Computed(None, "; ".join(_why_open(state, device, nodes[device]) for device in open_ones))
+        return ",".join(sorted({str(node) for each in nodes.values() for node in each})), ""
+    return None, "; ".join(_why_open(state, device, nodes[device]) for device in open_ones)
 
 
 def _why_open(state: VmState, device: PassthroughDevice, nodes: set[int | None]) -> str:
@@ -99,13 +91,14 @@ def required_mmio_gb(state: VmState) -> tuple[int | None, str]:
     return size, f"{', '.join(parts)}: {total} GB, rounded up to a power of two and doubled"
 
 
-def mmio_auto(state: VmState) -> Computed:
+def mmio_auto(state: VmState) -> tuple[str | None, str]:
+    """The size in GB, or None, and why it is not known."""
     need, how = required_mmio_gb(state)
     if need is None:
-        return Computed(None, how)
+        return None, how
     have = state.value(MMIO_SIZE_GB) or ""
     enough = have.isdigit() and int(have) >= need and not int(have) & (int(have) - 1)
-    return Computed(have if enough else str(need))
+    return have if enough else str(need), ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,19 +119,19 @@ def resolve(state: VmState, wanted: VmxWanted) -> Resolved:
         )
         wanted = dataclasses.replace(wanted, numa=None, gpu_pci_ids={})
     if wanted.numa == (AUTO,):
-        numa = numa_auto(state, wanted)
-        if numa.value is None:
+        nodes, reason = numa_auto(state, wanted)
+        if nodes is None:
             left.append(
-                f"{state.name}: {NUMA_AFFINITY} is left alone: {numa.reason}. If you know the node, name it in "
+                f"{state.name}: {NUMA_AFFINITY} is left alone: {reason}. If you know the node, name it in "
                 "numa_node_affinity"
             )
-        wanted = dataclasses.replace(wanted, numa=None if numa.value is None else tuple(numa.value.split(",")))
+        wanted = dataclasses.replace(wanted, numa=None if nodes is None else tuple(nodes.split(",")))
     if wanted.mmio_size_gb == AUTO:
-        size = mmio_auto(state)
-        if size.value is None:
+        size, reason = mmio_auto(state)
+        if size is None:
             left.append(
-                f"{state.name}: {MMIO_SIZE_GB} is left alone: {size.reason}. If you know the size, give it in "
+                f"{state.name}: {MMIO_SIZE_GB} is left alone: {reason}. If you know the size, give it in "
                 "mmio_size_gb: the memory of all GPUs of the VM, rounded up to a power of two, and doubled"
             )
-        wanted = dataclasses.replace(wanted, mmio_size_gb=size.value)
+        wanted = dataclasses.replace(wanted, mmio_size_gb=size)
     return Resolved(wanted, tuple(left))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from .state import MELLANOX, NVIDIA, PciDevice, pci_address, pci_id
+from .state import MELLANOX, NVIDIA, PciDevice, pci_address, pci_id, type_name
 from .vm_state import AUTOMATIC, DVX, DYNAMIC, FIXED, UNKNOWN, VGPU, PassthroughDevice, VmState
 
 FIRST_KEY = 13000  # device key of "PCI device 0"
@@ -16,10 +16,6 @@ _LABEL_NUMBER = re.compile(r"^PCI device (\d+)$")
 # API: an id of this shape says that the physical function is assigned automatically, and which one it is at present
 _AUTOMATIC = "Automatic-"
 _NOT_YET = "0000:00:00.0"
-
-
-def _class_name(thing: Any) -> str:
-    return type(thing).__name__.rpartition(".")[2]
 
 
 def _address(text: str | None) -> str:
@@ -51,7 +47,7 @@ def _assignment(backing: Any, is_card: bool) -> str:
 def _profile(backing: Any, assignment: str) -> str:
     """vGPU profile, device class, or the type of a backing that is not known."""
     if assignment == UNKNOWN:
-        return "" if backing is None else _class_name(backing)
+        return "" if backing is None else type_name(backing)
     return str(getattr(backing, "deviceClass" if assignment == DVX else "vgpu", "") or "")
 
 
@@ -82,7 +78,7 @@ def passthrough_devices(
     found: list[PassthroughDevice] = []
     count = 0
     for virtual in virtual_devices or []:
-        name = _class_name(virtual)
+        name = type_name(virtual)
         if name == "VirtualPCIPassthrough":
             backing, index = virtual.backing, count
             count += 1

@@ -69,7 +69,4 @@ def gpu_memory_gb(device: PciDevice) -> int | None:
 
 def mmio_size_for(memory_gb: int) -> int:
     """The power of two that covers ``memory_gb``, doubled: 16 -> 32, 40 -> 128, 80 -> 256, 160 -> 512."""
-    size = 1
-    while size < memory_gb:
-        size *= 2
-    return size * 2
+    return 2 << (memory_gb - 1).bit_length()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any, Callable
+from typing import Any
 
 from .._layer import ApplyError, LayerError, UnreachableError
-from .layers import VmPower
 from .plan_reboot import Timeouts
-from .transport import Connection
-
-_PATIENCE = 60.0  # seconds for a vCenter that restarts
+from .power import VmPower
+from .transport import PATIENCE, Connection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,14 +103,13 @@ class Guests:
     def _await_asked(self) -> list[Stop]:
         """Until all who were asked are off, or their time is over; returns those who are late."""
         connection = self._connection
-        pause = 0.05
-        while True:
-            connection.persistently(self._note_down, max(self._deadline, connection.clock() + _PATIENCE))
+        late: list[Stop] = []
+        for _look in connection.pauses(self._deadline, first=0.05):
+            connection.persistently(self._note_down, max(self._deadline, connection.clock() + PATIENCE))
             late = [stop for stop in self._waiting if stop.moid in self.asked]
             if not late or connection.clock() >= self._deadline:
-                return late
-            connection.sleep(pause)
-            pause = min(pause * 1.5, 2.0)
+                break
+        return late
 
     # ------------------------------------------------------------ elsewhere
     def move(self, moid: str, name: str, target: str, target_name: str) -> None:
@@ -142,27 +140,24 @@ class Guests:
             self._await_asked()  # who was asked goes down yet, and would stay so
         except LayerError:
             return []  # no answer; the error names what is down
-        back = []
-        for moid, name in list(self.down.items()):
-            try:
-                VmPower(self._connection, moid, name).on(self._timeouts.power_on)
-            except LayerError:
-                continue  # it stays in the list of VMs that are down, which the error names
+        back = self._start_each(self.down)
+        for moid in back:
             del self.down[moid]
-            back.append(name)
-        return sorted(back)  # guests go down in any order
+        return sorted(back.values())  # guests go down in any order
 
     def start_rest(self, wanted: dict[str, str]) -> list[str]:
         """After one VM did not start: the others all the same. Returns their names."""
-        back = []
+        back = self._start_each({moid: name for moid, name in wanted.items() if moid not in self.started})
+        self.started.update(back)
+        return list(back.values())
+
+    def _start_each(self, wanted: dict[str, str]) -> dict[str, str]:
+        """Those that could be started; the others stay among the VMs that are down, which the error names."""
+        back = {}
         for moid, name in wanted.items():
-            if moid in self.started:
-                continue
-            try:
-                self.start(moid, name)
-            except LayerError:
-                continue
-            back.append(name)
+            with contextlib.suppress(LayerError):
+                VmPower(self._connection, moid, name).on(self._timeouts.power_on)
+                back[moid] = name
         return back
 
     def still_down(self) -> dict[str, str]:
@@ -173,16 +168,3 @@ class Guests:
         except LayerError:
             return left
         return {moid: name for moid, name in left.items() if powers.get(moid) != "poweredOn" or moid in self.asked}
-
-
-def followed(connection: Connection, reached: Callable[[], bool], patience: float = _PATIENCE) -> bool:
-    """After a lost answer: whether ``reached`` turns true within ``patience`` seconds; False also without an answer."""
-    deadline = connection.clock() + patience
-    try:
-        while not connection.persistently(reached, deadline):
-            if connection.clock() >= deadline:
-                return False
-            connection.sleep(1.0)
-    except LayerError:
-        return False
-    return True

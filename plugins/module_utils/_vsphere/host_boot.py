@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from .._layer import LayerError, UnreachableError, VerifyError
 from .plan import KERNEL_LIST
@@ -96,16 +96,11 @@ class HostBoot:
         unsure_until = started + min(_UNSURE_PATIENCE, self._limit)
         was_down = False
         disconnected_since: float | None = None
-        pause = 0.2
-        while True:
-            row = connection.persistently(
-                lambda: connection.read(self._reference(), ["runtime.connectionState", "runtime.bootTime"]), deadline
-            )
-            seen = str(row.get("runtime.connectionState", "unknown"))
+        for seen, boot_time in self._looks(deadline):
             was_down = was_down or seen != "connected"
             if seen == "connected":
                 disconnected_since = None
-                if is_newer_boot(before, row.get("runtime.bootTime"), was_down, asked) and self.answers():
+                if is_newer_boot(before, boot_time, was_down, asked) and self.answers():
                     return
             elif seen == "disconnected":
                 disconnected_since = connection.clock() if disconnected_since is None else disconnected_since
@@ -126,23 +121,24 @@ class HostBoot:
                     remedy="see that vCenter is well, then run again",
                 )
             if connection.clock() >= deadline:
-                raise self._gave_up(seen, was_down, row.get("runtime.bootTime"))
-            connection.sleep(min(pause, max(deadline - connection.clock(), 0.0)))
-            pause = min(pause * 1.4, _RETURN_POLL)
+                raise self._gave_up(seen, was_down, boot_time)
+
+    def _looks(self, deadline: float) -> Iterator[tuple[str, Any]]:
+        """Connection state and boot time of the host, again and again."""
+        connection = self._connection
+        for _look in connection.pauses(deadline, first=0.2, growth=1.4, most=_RETURN_POLL):
+            row = connection.persistently(
+                lambda: connection.read(self._reference(), ["runtime.connectionState", "runtime.bootTime"]), deadline
+            )
+            yield str(row.get("runtime.connectionState", "unknown")), row.get("runtime.bootTime")
 
     def await_connection(self) -> None:
         """For a host that an earlier run has sent into its reboot: until it is connected and answers."""
-        connection = self._connection
-        deadline = connection.clock() + self._limit
-        pause = 0.2
-        while True:
-            row = connection.persistently(
-                lambda: connection.read(self._reference(), ["runtime.connectionState"]), deadline
-            )
-            seen = str(row.get("runtime.connectionState", "unknown"))
+        deadline = self._connection.clock() + self._limit
+        for seen, _boot_time in self._looks(deadline):
             if seen == "connected" and self.answers():
                 return
-            if connection.clock() >= deadline:
+            if self._connection.clock() >= deadline:
                 raise UnreachableError(
                     f"an interrupted run has marked it, and after {self._limit:.0f} s its connection state is {seen}; "
                     "nothing was changed",
@@ -150,8 +146,6 @@ class HostBoot:
                     thing="ESXi host",
                     remedy="look at the server's console (BMC); run again when the host is back",
                 )
-            connection.sleep(pause)
-            pause = min(pause * 1.4, _RETURN_POLL)
 
     def answers(self) -> bool:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from .state import HostVm, parse_extra_config
+from .state import HostVm, parse_extra_config, type_name
 from .transport import Connection
 
 _VM_PATHS = (
@@ -77,8 +77,7 @@ class HostReader:
             moid=reference._moId,
             power=str(row.get("runtime.powerState", "")),
             has_passthrough=any(
-                type(device).__name__.rpartition(".")[2] in _HOST_DEVICES
-                for device in row.get("config.hardware.device") or []
+                type_name(device) in _HOST_DEVICES for device in row.get("config.hardware.device") or []
             ),
             tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
             is_vcenter=(self._connection.is_vcenter and server in addresses)

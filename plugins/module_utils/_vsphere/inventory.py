@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import LayerError
 from .devices import group_names, passthrough_devices
@@ -96,24 +96,22 @@ class Owner:
     devices: tuple[PassthroughDevice, ...]
 
 
-def same_node(devices: tuple[PassthroughDevice, ...]) -> bool | None:
-    """Whether all NICs and GPUs sit on one node; None if a node is unknown or there is not one of each."""
-    relevant = [d for d in devices if d.kind in ("nic", "gpu")]
-    if {d.kind for d in relevant} != {"nic", "gpu"} or any(d.numa_node is None for d in relevant):
+def _same_place(devices: Sequence[PassthroughDevice], place: Callable[[PassthroughDevice], Any]) -> bool | None:
+    """Whether all NICs and GPUs are in one place; None if a place is unknown or there is not one of each."""
+    places = {(d.kind, place(d)) for d in devices if d.kind in ("nic", "gpu")}
+    if {kind for kind, _where in places} != {"nic", "gpu"} or any(where is None for _kind, where in places):
         return None
-    return len({d.numa_node for d in relevant}) == 1
+    return len({where for _kind, where in places}) == 1
 
 
-def same_root_complex(owned: tuple[PassthroughDevice, ...], devices: tuple[PciDevice, ...]) -> bool | None:
-    """Whether all NICs and GPUs of a VM hang below one root complex; None if there is not one of each on the host.
+def same_node(devices: Sequence[PassthroughDevice]) -> bool | None:
+    return _same_place(devices, lambda device: device.numa_node)
 
-    Below different ones, peer-to-peer traffic crosses the CPU whatever the VM's keys say.
-    """
-    by_address = {device.address: device for device in devices}
-    relevant = [d for d in owned if d.kind in ("nic", "gpu")]
-    if {d.kind for d in relevant} != {"nic", "gpu"} or any(d.address not in by_address for d in relevant):
-        return None
-    return len({by_address[d.address].root_complex for d in relevant}) == 1
+
+def same_root_complex(owned: Sequence[PassthroughDevice], devices: Sequence[PciDevice]) -> bool | None:
+    """Below different ones, peer-to-peer traffic crosses the CPU whatever the VM's keys say."""
+    above = {device.address: device.root_complex for device in devices}
+    return _same_place(owned, lambda device: above.get(device.address))
 
 
 def with_esxcli_nodes(devices: tuple[PciDevice, ...], rows: dict[str, dict[str, Any]]) -> tuple[PciDevice, ...]:
@@ -162,25 +160,18 @@ def owners_of(connection: Connection, host: Any, host_devices: tuple[PciDevice, 
     return sorted(found, key=lambda owner: (owner.name, owner.moid))
 
 
+_PLAIN = ("address", "kind", "vendor_name", "device_name", "numa_node", "parent_bridge", "root_port", "root_complex")
+_IDS = ("vendor_id", "device_id", "subvendor_id", "subdevice_id", "class_id")
+
+
 def device_row(device: PciDevice, owners: list[Owner], esxcli: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """One device as the module returns it. A device that several VMs name belongs to the one that is on."""
     mine = [o for o in owners if device.address in {d.address for d in o.devices}]
     mine.sort(key=lambda owner: owner.power != "poweredOn")
     owner = mine[0] if mine else None
     return {
-        "address": device.address,
-        "kind": device.kind,
-        "vendor_id": f"0x{device.vendor_id:04x}",
-        "device_id": f"0x{device.device_id:04x}",
-        "subvendor_id": f"0x{device.subvendor_id:04x}",
-        "subdevice_id": f"0x{device.subdevice_id:04x}",
-        "class_id": f"0x{device.class_id:04x}",
-        "vendor_name": device.vendor_name,
-        "device_name": device.device_name,
-        "numa_node": device.numa_node,
-        "parent_bridge": device.parent_bridge,
-        "root_port": device.root_port,
-        "root_complex": device.root_complex,
+        **{name: getattr(device, name) for name in _PLAIN},
+        **{name: f"0x{getattr(device, name):04x}" for name in _IDS},
         "passthru": {
             "capable": device.passthru_capable,
             "enabled": device.passthru_enabled,
@@ -215,8 +206,7 @@ def pci_reports(
     outcomes = in_parallel(lambda host: pci_report(connection, host, wanted, gather_esxcli), hosts)
     errors = worth_telling(outcomes)
     if errors:
-        failed = [error.host for error in errors]
-        raise together(errors, connection.name, f"{len(errors)} hosts cannot be read", failed)
+        raise together(errors, connection.name, f"{len(errors)} hosts cannot be read")
     return [outcome for outcome in outcomes if isinstance(outcome, dict)]
 
 

@@ -15,10 +15,13 @@ from .state import KernelState, parse_kernel_list
 from .transport import HOST_UUID, Connection, unanswered, uuid_of
 
 
+def read_kernel(connection: Connection, host: Any, name: str) -> KernelState:
+    return KernelState(name, parse_kernel_list(connection.run_esxcli(host, name, KERNEL_LIST), name))
+
+
 def several(errors: Sequence[LayerError], host: str) -> LayerError:
     """The same before the first write."""
-    what = f"{len(errors)} hosts cannot be handled, so no host was changed"
-    return together(errors, host, what, [error.host for error in errors])
+    return together(errors, host, f"{len(errors)} hosts cannot be handled, so no host was changed")
 
 
 class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
@@ -43,18 +46,13 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
     def observe(self) -> tuple[KernelState, ...]:
         """All hosts; the second time only those that were written, the others cannot have moved by our hand."""
         due = [host for host in self._hosts if host[1] not in self._last or host[1] in self._touched]
-        outcomes = in_parallel(self._read, due)
+        outcomes = in_parallel(lambda host: read_kernel(self._connection, *host), due)
         errors = worth_telling(outcomes)
         if errors:
             raise several(errors, self._connection.name)
         self._last.update({one.host: one for one in outcomes if isinstance(one, KernelState)})
         self._first = self._first or dict(self._last)
         return tuple(self._last[name] for _reference, name in self._hosts)
-
-    def _read(self, host: tuple[Any, str]) -> KernelState:
-        reference, name = host
-        rows = self._connection.run_esxcli(reference, name, KERNEL_LIST)
-        return KernelState(name, parse_kernel_list(rows, name))
 
     def plan(self, state: tuple[KernelState, ...], wanted: KernelWanted) -> list[Operation]:
         operations: list[Operation] = []
@@ -74,23 +72,22 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
 
     def _named(self, host: str, operation: Operation) -> Operation:
         """The operation of one host; among several its name comes before every key and command."""
-        payload = {"host": host, "values": dict(operation.payload)}
         if len(self._hosts) == 1:
-            return dataclasses.replace(operation, payload=payload)
+            return operation
         return dataclasses.replace(
             operation,
-            payload=payload,
             command=f"{host}: {operation.command}",
             inverse=f"{host}: {operation.inverse}",
             changes={f"{host} {key}": change for key, change in operation.changes.items()},
         )
 
     def apply(self, operation: Operation) -> None:
-        host = operation.payload["host"]
+        values = dict(operation.payload)
+        host = values.pop("host")
         self._touched.add(host)
         # the command answers "true" even where nothing happened: only reading again counts
         with unanswered():
-            self._connection.run_esxcli(self._references[host], host, KERNEL_SET, operation.payload["values"])
+            self._connection.run_esxcli(self._references[host], host, KERNEL_SET, values)
 
     def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
         """The first host alone, then the others side by side: what every host refuses is refused once."""
@@ -121,13 +118,7 @@ class KernelLayer(Layer["tuple[KernelState, ...]", KernelWanted]):
 
     def pending_after(self, state: tuple[KernelState, ...], operations: Sequence[Operation]) -> Pending:
         # a value that is set back to the one in force ends the wait for a reboot
-        after = []
-        for one in state:
-            plain = [
-                dataclasses.replace(o, payload=o.payload["values"]) for o in operations if o.payload["host"] == one.host
-            ]
-            after.append(with_configured(one, plain))
-        return self.pending(tuple(after))
+        return self.pending(tuple(with_configured(one, operations) for one in state))
 
     def _facts_of(self, state: KernelState) -> dict[str, Any]:
         first = self._first.get(state.host, state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Mapping
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, UnreachableError, VerifyError
 from .computed import Resolved, resolve
@@ -12,13 +12,11 @@ from .devices import group_names, passthrough_devices
 from .inventory import HostInventory, host_inventory
 from .keys import FIRMWARE_FIELD, MEMORY_FIELD, RESERVATION_FIELD, VmxWanted, is_owned
 from .plan_vmx import changes_of, pending_vmx, plan_vmx, wanted_keys
-from .power import VmPower, came_true
-from .prerequisites import as_results, checklist, prerequisites
+from .power import VmPower
+from .prerequisites import checklist, prerequisites
 from .state import parse_extra_config
 from .transport import VM_UUID, Connection, uuid_of
 from .vm_state import VmState
-
-__all__ = ["VmPower", "VmxLayer"]
 
 VM_PATHS = (
     "name",
@@ -39,7 +37,6 @@ VM_PATHS = (
     "config.cpuHotAddEnabled",
     "config.hardware",
 )
-_TOOLS_RUN = "guestToolsRunning"
 
 
 def _reservation_mb(row: dict[str, Any]) -> int:
@@ -51,17 +48,11 @@ def _hardware_version(row: dict[str, Any]) -> int:
     return int(number) if number.isdigit() else 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """What was read of a VM together with others. ``hosts``: managed object id -> what the host has."""
-
-    moid: str
-    row: dict[str, Any]
-    hosts: dict[str, HostInventory]
-
-
 class VmxLayer(Layer[VmState, VmxWanted]):
-    """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows."""
+    """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows.
+
+    ``moid``, ``row`` and ``hosts`` (by managed object id): what was read of the VM together with others.
+    """
 
     def __init__(
         self,
@@ -73,19 +64,21 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         uuid: str = "",
         shutdown_timeout: float = 300.0,
         power_timeout: float = 300.0,
-        seen: Seen | None = None,
+        moid: str = "",
+        row: dict[str, Any] | None = None,
+        hosts: Mapping[str, HostInventory] | None = None,
     ) -> None:
         self._connection = connection
         self._wanted = wanted
-        self._moid = connection.find_vm(vm, folder, uuid)._moId if seen is None else seen.moid
-        self._row = seen.row if seen is not None else None
+        self._moid = moid or connection.find_vm(vm, folder, uuid)._moId
+        self._row = row
         self._shutdown_timeout = shutdown_timeout
         self._power_timeout = power_timeout
         self._found_power = ""
         self._asked_down = False  # from the request on: it may go down, whether we hear of it or not
         self._doing = ""  # action that is under way
         self._events_say: bool | None = None
-        self._inventory = dict(seen.hosts) if seen is not None else {}
+        self._inventory = dict(hosts or {})
         self._state: VmState | None = None
         self._resolved: Resolved | None = None
         self._changes: list[dict[str, Any]] | None = None
@@ -128,7 +121,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             connection=str(row.get("runtime.connectionState", "")),
             is_template=bool(row.get("config.template", False)),
             question=str(question.text) if question is not None else "",
-            tools_running=row.get("guest.toolsRunningStatus") == _TOOLS_RUN,
+            tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
             change_version=str(row.get("config.changeVersion", "")),
             firmware=str(row.get("config.firmware", "")),
             hardware_version=_hardware_version(row),
@@ -225,6 +218,10 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                 value=foreign,
                 remedy="set them with a module for advanced settings in general",
             )
+
+        def is_there() -> bool:
+            return not self._left_out(extra, fields)
+
         doing = "set {} in the file of {}".format(", ".join(sorted([*extra, *fields])), self.host)
         for is_last_attempt in (False, True):
             # power changes move the version, and so do other people; a foreign change of our keys is never overwritten
@@ -238,14 +235,13 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                     remedy="find out who, then run again",
                 )
             change = functools.partial(self._change, extra, fields, now.change_version)
-            there = functools.partial(self._is_there, extra, fields)
             try:
                 task = self._connection.start(self.host, doing, change)
-                self._connection.wait(task, doing, self.host, self._power_timeout, reached=there)
+                self._connection.wait(task, doing, self.host, self._power_timeout, reached=is_there)
                 break
             except UnreachableError:
                 # the request may have arrived although its answer was lost
-                if not came_true(self._connection, there, self._power_timeout):
+                if not self._connection.followed(is_there, self._power_timeout):
                     raise
                 break
             except ApplyError as error:
@@ -263,9 +259,6 @@ class VmxLayer(Layer[VmState, VmxWanted]):
 
     def _change(self, extra: dict[str, str], fields: dict[str, Any], version: str) -> Any:
         return self._connection.reconfigure(self._reference(), extra, fields, version)
-
-    def _is_there(self, extra: dict[str, str], fields: dict[str, Any]) -> bool:
-        return not self._left_out(extra, fields)
 
     def _left_out(self, extra: dict[str, str], fields: dict[str, Any]) -> dict[str, str]:
         """Key or field -> sentence, for what the VM's configuration does not say although it was sent."""
@@ -318,5 +311,5 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             "left_alone": list(wish.left_alone),
             "power_cycle_required": bool(pending.reasons) or would_cycle,
             "devices": [dataclasses.asdict(device) for device in state.devices],
-            "prerequisites": as_results(state),
+            "prerequisites": [dataclasses.asdict(prerequisite) for prerequisite in checklist(state)],
         }

@@ -7,6 +7,7 @@ again. The key therefore also fences: a holder that slept through its expiry wri
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 from typing import Any
 
@@ -19,6 +20,15 @@ from .transport import Connection, vim
 _UNSIGNED_PATIENCE = 10.0  # seconds that a lease may lack its holder's name; signing takes one call
 _ATTEMPTS = 6
 LEAST_SECONDS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaseWanted:
+    """``seconds``: how long the lease is good without a word from ``run``; ``take_over``: name of a dead run."""
+
+    run: Run
+    seconds: int = 1800
+    take_over: str = ""
 
 
 class LeaseLostError(RefusedError):
@@ -39,14 +49,13 @@ def datacenter_of(connection: Connection, host: Any) -> tuple[str, str]:
 
 
 class SiteLease:
-    """``seconds``: how long it is good without a word from its holder."""
-
-    def __init__(self, connection: Connection, run: Run, moid: str, name: str, seconds: int) -> None:
+    def __init__(self, connection: Connection, wanted: LeaseWanted, moid: str, name: str) -> None:
         self._connection = connection
-        self._run = run
+        self._run = wanted.run
+        self._take_over = wanted.take_over
         self._moid = moid
         self._name = name
-        self._seconds = max(seconds, LEAST_SECONDS)
+        self._seconds = max(wanted.seconds, LEAST_SECONDS)
         self._fields = CustomFields(connection)
         self._key: int | None = None
         self._since: datetime.datetime | None = None
@@ -86,6 +95,11 @@ class SiteLease:
     def _is_live(self, lease: Lease) -> bool:
         return lease.until > self._connection.server_time() and not is_gone(lease.run.process)
 
+    def refuse_beside_others(self) -> None:
+        other = self.holder()
+        if other is not None and other.run.name != self._take_over:
+            raise self.refusal(other)
+
     def refusal(self, lease: Lease) -> RefusedError:
         now = self._connection.server_time()
         return RefusedError(
@@ -99,7 +113,7 @@ class SiteLease:
         )
 
     # ------------------------------------------------------------ take, renew, release
-    def take(self, user: str, take_over: str = "") -> bool:
+    def take(self, user: str) -> bool:
         """True if it was taken now, False if this run has it already. Raises `RefusedError` that names the holder."""
         unsigned_since: float | None = None
         unsigned_key: int | None = None
@@ -119,7 +133,7 @@ class SiteLease:
                 self._key, self._since = key, lease.since
                 self.renew(user)
                 return False
-            if self._is_live(lease) and take_over != lease.run.name:
+            if self._is_live(lease) and self._take_over != lease.run.name:
                 raise self.refusal(lease)
             self._fields.undefine(key)  # by key: who was faster has another one
         raise RefusedError(

@@ -6,8 +6,7 @@ import datetime
 from typing import Any, Callable
 
 from .._layer import ApplyError, LayerError, UnreachableError
-from .guests import followed
-from .ownership import MaintenanceEvent, Mark, last_entry
+from .ownership import Mark, last_entry
 from .records import HostRecords
 from .run_identity import Run
 from .transport import Connection
@@ -65,7 +64,7 @@ class Maintenance:
             connection.wait(task, doing, self._host, self._limit + 10.0, cancel=True, reached=self.is_on)
         except UnreachableError as error:
             # where the link broke, the request may have arrived all the same
-            if "fault" in error.details or not followed(connection, self.is_on):
+            if "fault" in error.details or not connection.followed(self.is_on):
                 raise
             sure = False
         self._own(asked, sure)
@@ -86,21 +85,14 @@ class Maintenance:
             )
         self.entered = True
         self.unproved = entry is None
-        self._mark = self._mark_of(entry, asked)
+        self._mark = Mark(self._run, entry.at if entry else asked, entry.key if entry else 0)
         self._records.write(self._mark)
-
-    def _mark_of(self, entry: MaintenanceEvent | None, asked: datetime.datetime) -> Mark:
-        return Mark(self._run, entry.at if entry else asked, entry.key if entry else 0)
 
     def remember(self) -> None:
         """The maintenance mode of this moment, which is to be adopted: no later one is meant by that."""
         entry = last_entry(self._records.events() or ()) if self._records is not None else None
         if entry is not None:
             self._mark = Mark(self._run, entry.at, entry.key)
-
-    def adopt(self) -> None:
-        """What an interrupted run had entered, or a person says is this run's."""
-        self.entered = True
 
     # ------------------------------------------------------------ still ours?
     def check(self) -> None:
@@ -143,21 +135,18 @@ class Maintenance:
             if "fault" in error.details:
                 raise
             # carried out and never answered, or never arrived: the host says which, and leaving twice is harmless
-            if not followed(self._connection, self._is_off):
+            if not self._connection.followed(self._is_off):
                 self._ask_to_leave(doing)
         except ApplyError:
-            if not followed(self._connection, self._is_off, 0.0):  # another client may have been faster
+            if not self._connection.followed(self._is_off, 0.0):  # another client may have been faster
                 raise
         self._gone()
 
     def _ask_to_leave(self, doing: str) -> None:
-        task = self._exit_task(doing)
-        self._connection.wait(task, doing, self._host, self._limit + 10.0, reached=self._is_off)
-
-    def _exit_task(self, doing: str) -> Any:
-        return self._connection.start(
+        task = self._connection.start(
             self._host, doing, lambda: self._reference().ExitMaintenanceMode_Task(timeout=int(self._limit))
         )
+        self._connection.wait(task, doing, self._host, self._limit + 10.0, reached=self._is_off)
 
     def _gone(self) -> None:
         self.left = True

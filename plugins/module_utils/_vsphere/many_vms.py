@@ -7,7 +7,7 @@ from typing import Any, Mapping, Sequence
 from .._layer import LayerError, converge
 from .inventory import HostInventory, inventories
 from .keys import VmxWanted
-from .layers import VM_PATHS, Seen, VmxLayer
+from .layers import VM_PATHS, VmxLayer
 from .parallel import in_parallel, is_silence
 from .transport import Connection
 
@@ -30,7 +30,7 @@ def read_vms(connection: Connection, wishes: Sequence[tuple[str, VmxWanted]]) ->
         vm, (name, wanted) = found[position], wishes[position]
         if isinstance(vm, LayerError):
             raise vm
-        layer = VmxLayer(connection, name, wanted, seen=Seen(vm._moId, rows[vm._moId], seen))
+        layer = VmxLayer(connection, name, wanted, moid=vm._moId, row=rows[vm._moId], hosts=seen)
         return converge(layer, wanted, check_mode=True)
 
     outcomes = in_parallel(one, range(len(wishes)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import Sequence
+from typing import Callable, Sequence, TypeVar
 
 from .run_identity import Run
 
@@ -16,6 +16,7 @@ MARK_FIELD = "rocemesh.window"
 _MARK, _LEASE = "rocemesh-window", "rocemesh-lease"
 _CLOCK_STEP = datetime.timedelta(seconds=1)  # the event's time is written with less precision
 _SLACK = datetime.timedelta(seconds=60)  # between the clocks of vCenter and of the host that stamps the event
+Made = TypeVar("Made")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,11 +66,17 @@ def _write(kind: str, fields: dict[str, str]) -> str:
     return " ".join([kind, *(f"{key}={value}" for key, value in fields.items() if value)])
 
 
-def _read(kind: str, text: str) -> dict[str, str]:
+def _read(kind: str, text: str, make: Callable[[dict[str, str]], Made]) -> Made | None:
+    """None for no text. Raises ValueError for text that is not ours."""
+    if not text.strip():
+        return None
     first, *rest = text.split()
-    if first != kind or any("=" not in word for word in rest):
-        raise ValueError(text)
-    return dict(word.split("=", 1) for word in rest)
+    try:
+        if first != kind:
+            raise ValueError(first)
+        return make(dict(word.split("=", 1) for word in rest))
+    except (KeyError, ValueError) as error:
+        raise ValueError(text) from error
 
 
 def _run(fields: dict[str, str]) -> Run:
@@ -77,19 +84,11 @@ def _run(fields: dict[str, str]) -> Run:
 
 
 def write_mark(mark: Mark) -> str:
-    fields = {**_who(mark.run), "entered": stamp(mark.entered), "event": str(mark.event)}
-    return _write(_MARK, fields)
+    return _write(_MARK, {**_who(mark.run), "entered": stamp(mark.entered), "event": str(mark.event)})
 
 
 def read_mark(text: str) -> Mark | None:
-    """None for no text. Raises ValueError for text that is not ours."""
-    if not text.strip():
-        return None
-    try:
-        fields = _read(_MARK, text)
-        return Mark(_run(fields), _moment(fields["entered"]), int(fields["event"]))
-    except (KeyError, ValueError) as error:
-        raise ValueError(text) from error
+    return _read(_MARK, text, lambda fields: Mark(_run(fields), _moment(fields["entered"]), int(fields["event"])))
 
 
 def _who(run: Run) -> dict[str, str]:
@@ -102,15 +101,11 @@ def write_lease(lease: Lease) -> str:
 
 
 def read_lease(text: str) -> Lease | None:
-    """None for no text. Raises ValueError for text that is not ours."""
-    if not text.strip():
-        return None
-    try:
-        fields = _read(_LEASE, text)
+    def made(fields: dict[str, str]) -> Lease:
         times = [_moment(fields[name]) for name in ("since", "heard", "until")]
         return Lease(_run(fields), fields.get("user", ""), *times)
-    except (KeyError, ValueError) as error:
-        raise ValueError(text) from error
+
+    return _read(_LEASE, text, made)
 
 
 def ago(moment: datetime.datetime, now: datetime.datetime) -> str:

@@ -50,15 +50,16 @@ def worth_telling(outcomes: Sequence[object]) -> list[LayerError]:
     return [error for error in errors if error not in silent[1:]]
 
 
-def together(errors: Sequence[LayerError], host: str, what: str, failed: Sequence[str]) -> LayerError:
-    """One error for all hosts that failed in the same step: the text of each, and the kind of the first."""
+def together(errors: Sequence[LayerError], host: str, what: str, failed: Sequence[str] = ()) -> LayerError:
+    """One error for all hosts that failed in the same step: the text of each, and the kind of the first. ``failed``:
+    names of the hosts, if others than those of the errors."""
     if len(errors) == 1:
         return errors[0]
     error = type(errors[0])(
         "{}: {}".format(what, " | ".join(str(error) for error in errors)),
         host=host,
         remedy="put right what is named for each host, or leave these hosts out of the list",
-        failed_hosts=list(failed),
+        failed_hosts=list(failed or [error.host for error in errors]),
     )
     if "failed_operation" in errors[0].details:
         error.details["failed_operation"] = errors[0].details["failed_operation"]

@@ -105,26 +105,24 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
                 inverse=command_line(KERNEL_SET, {"setting": setting.name, "value": setting.configured}),
                 changes={setting.name: (setting.configured, value)},
                 reboot=Reboot.NONE if value == setting.runtime else Reboot.ESXI_HOST,
-                payload={"setting": setting.name, "value": value},
+                payload={"host": state.host, "setting": setting.name, "value": value},
             )
         )
     return operations
 
 
 def with_configured(state: KernelState, operations: Sequence[Operation]) -> KernelState:
-    """Return the state that `plan_kernel`'s operations lead to: Configured as planned, Runtime as it is."""
+    """Return the state that those of the operations that are this host's lead to: Configured as planned, Runtime as it
+    is."""
     settings = dict(state.settings)
     for operation in operations:
-        key = operation.payload["setting"].lower()
-        settings[key] = dataclasses.replace(settings[key], configured=operation.payload["value"])
+        if operation.payload["host"] == state.host:
+            key = operation.payload["setting"].lower()
+            settings[key] = dataclasses.replace(settings[key], configured=operation.payload["value"])
     return dataclasses.replace(state, settings=settings)
 
 
 def pending_kernel(settings: Sequence[KernelSetting], host: str) -> Pending:
     """Whatever is configured but not in force waits for a reboot of the host, by whichever user it was configured."""
-    reasons = tuple(
-        f"{host}: kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
-        for s in settings
-        if s.is_pending
-    )
+    reasons = tuple(f"{host}: {setting.pending_text}" for setting in settings if setting.is_pending)
     return Pending(Reboot.ESXI_HOST if reasons else Reboot.NONE, reasons)

@@ -70,11 +70,7 @@ def needs_reboot(state: HostState, wanted: RebootWanted) -> bool:
 
 def reasons(state: HostState, wanted: RebootWanted) -> list[str]:
     found = [] if was_rebooted_since(state, wanted) else list(wanted.reason)
-    found += [
-        f"kernel setting {s.name} is configured {s.configured} but {s.runtime} is in force"
-        for s in state.pending
-        if s.is_pending
-    ]
+    found += [setting.pending_text for setting in state.pending if setting.is_pending]
     return found or (["required by the caller"] if wanted.required else [])
 
 
@@ -129,10 +125,6 @@ def may_leave(state: HostState, wanted: RebootWanted) -> bool:
     return wanted.in_maintenance == "recover" and not state.doubt
 
 
-def is_named(vm: HostVm, names: tuple[str, ...]) -> bool:
-    return vm.moid in names or vm.name in names
-
-
 def check_vms(state: HostState, wanted: RebootWanted) -> tuple[list[HostVm], list[HostVm]]:
     """Return the running VMs to shut down and those to move, in name order; `RefusedError` names every VM that forbids
     the reboot, and why."""
@@ -178,7 +170,8 @@ def _problem(state: HostState, wanted: RebootWanted, vm: HostVm) -> str:
         f"{vm.name} is this vCenter itself": vm.is_vcenter,
         f"{vm.name} is the machine that runs this play": vm.is_controller,
         f"{vm.name} is powered on (vm_policy is 'refuse'){pinned}": wanted.vm_policy == "refuse",
-        f"{vm.name} is powered on and not in vm_allowlist{pinned}": stays and not is_named(vm, wanted.vm_allowlist),
+        f"{vm.name} is powered on and not in vm_allowlist{pinned}": stays
+        and not {vm.moid, vm.name} & set(wanted.vm_allowlist),
         f"{vm.name} is the name of several VMs on this host, so the list does not say which": (
             stays and twins and vm.moid not in wanted.vm_allowlist
         ),

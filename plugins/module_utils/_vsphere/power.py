@@ -5,23 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .._layer import ApplyError, LayerError, UnreachableError, VerifyError
-from .transport import Connection
-
-PATIENCE = 60.0  # seconds until a request whose answer was lost counts as never received
-
-
-def came_true(connection: Connection, question: Callable[[], bool], limit: float = PATIENCE) -> bool:
-    """Whether ``question``, which only reads, turns true within ``limit`` seconds, at most `PATIENCE`; False also if
-    there is no answer."""
-    deadline = connection.clock() + min(limit, PATIENCE)
-    try:
-        while not connection.persistently(question, deadline):
-            if connection.clock() >= deadline:
-                return False
-            connection.sleep(0.5)
-    except LayerError:
-        return False
-    return True
+from .transport import PATIENCE, Connection
 
 
 class VmPower:
@@ -33,13 +17,12 @@ class VmPower:
     def _reference(self) -> Any:
         return self._connection.reference("vm", self._moid)
 
+    def _read_state(self) -> str:
+        row = self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state")
+        return str(row.get("runtime.powerState", ""))
+
     def state(self, deadline: float) -> str:
-        return str(
-            self._connection.persistently(
-                lambda: self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state"),
-                deadline,
-            ).get("runtime.powerState", "")
-        )
+        return str(self._connection.persistently(self._read_state, deadline))
 
     def present_state(self) -> str:
         """The power state as far as there is an answer; "" without one."""
@@ -48,17 +31,17 @@ class VmPower:
         except LayerError:
             return ""
 
-    def _is(self, power: str) -> bool:
-        row = self._connection.read(self._reference(), ["runtime.powerState"], "reading the power state")
-        return str(row.get("runtime.powerState", "")) == power
-
     def _carry_out(self, doing: str, call: Callable[[], Any], power: str, timeout: float) -> None:
         """Start a task and wait for it. Where the connection broke, the VM itself says whether it was carried out."""
+
+        def reached() -> bool:
+            return self._read_state() == power
+
         try:
             task = self._connection.start(self._name, doing, call)
-            self._connection.wait(task, doing, self._name, timeout, reached=lambda: self._is(power))
+            self._connection.wait(task, doing, self._name, timeout, reached=reached)
         except UnreachableError:
-            if not came_true(self._connection, lambda: self._is(power), timeout):
+            if not self._connection.followed(reached, timeout):
                 raise
 
     def _host(self, deadline: float) -> str:

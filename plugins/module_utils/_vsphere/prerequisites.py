@@ -5,7 +5,6 @@ by itself. Pure: no I/O.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from .computed import alone, required_mmio_gb
 from .devices import is_split, physical_gpu
@@ -119,10 +118,7 @@ def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
         MMIO_SIZE_GB: wanted.mmio_size_gb is not None,
     }
     found += [p.sentence(state.name) for p in checklist(state) if p.ok is False and not set_by_us.get(p.thing, False)]
-    found += _numa_sentences(state, wanted)
-    found += _stale_gpus(state, wanted)
-    found += _whole_gpus(state, wanted)
-    return found
+    return [*found, *_numa_sentences(state, wanted), *_stale_gpus(state, wanted), *_whole_gpus(state, wanted)]
 
 
 def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
@@ -189,7 +185,3 @@ def _whole_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
                 "for the address of one of its virtual functions then"
             )
     return found
-
-
-def as_results(state: VmState) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(prerequisite) for prerequisite in checklist(state)]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from .._layer import ApplyError, Layer, LayerError, Operation, Pending, Reboot, RefusedError, VerifyError
-from .bookkeeping import Bookkeeping, HostBookkeeping
+from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
+from .bookkeeping import HostBookkeeping
 from .guests import Guests, Stop
 from .host_boot import HostBoot
 from .host_vms import HostReader
+from .kernel import read_kernel
+from .lease import LeaseWanted
 from .maintenance import Maintenance
-from .plan import KERNEL_LIST, KernelWanted, managed_settings, pending_kernel
+from .plan import KernelWanted, managed_settings, pending_kernel
 from .plan_reboot import RebootWanted, Timeouts, check_host, is_same_boot, needs_reboot, plan_reboot, reasons
 from .reboot_report import iso, net_undo, say_how_to_resume, warnings_of
+from .records import STANDALONE
 from .run_identity import current_run
-from .state import HostState, KernelSetting, KernelState, parse_kernel_list
+from .state import HostState, KernelSetting
 from .transport import Connection
 
 _HOST_PATHS = (
@@ -35,7 +38,7 @@ _STOPPING = ("move", "shutdown", "enter", "reboot")
 class RebootLayer(Layer[HostState, RebootWanted]):
     """State machine of one reboot. What this run has done is part of the observed state, so planning stays pure.
 
-    Without ``bookkeeping`` nothing is recorded: that is for a standalone host, which has nowhere to record anything.
+    Without ``lease`` nothing is recorded: that is for a standalone host, which has nowhere to record anything.
     """
 
     def __init__(
@@ -45,18 +48,16 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         wanted: RebootWanted,
         timeouts: Timeouts,
         *,
-        bookkeeping: Bookkeeping | None = None,
+        lease: LeaseWanted | None = None,
         check_mode: bool = False,
     ) -> None:
         self._connection = connection
         self._wanted = wanted
         self._timeouts = timeouts
         self._check_mode = check_mode
-        reference, self.host = connection.find_host(esxi_hostname)
+        reference, self.host = connection.find_hosts([esxi_hostname])[0]
         self._moid = reference._moId
-        self._bookkeeping = (
-            HostBookkeeping(connection, reference, self.host, bookkeeping) if bookkeeping is not None else None
-        )
+        self._bookkeeping = HostBookkeeping(connection, reference, self.host, lease) if lease else None
         self._records = self._bookkeeping.records if self._bookkeeping is not None else None
         self._guests = Guests(connection, timeouts)
         self._maintenance = Maintenance(
@@ -65,7 +66,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self.host,
             timeouts.maintenance,
             records=self._records,
-            run=bookkeeping.run if bookkeeping else current_run(),
+            run=lease.run if lease else current_run(),
         )
         self._boot = HostBoot(connection, self._reference, self.host, timeouts.reboot)
         self._reader = HostReader(connection)
@@ -141,10 +142,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
     def _whose(self) -> tuple[str, str]:
         """Who entered the maintenance mode that the host is in, and why it is not an interrupted run's ("": it is)."""
         if self._records is None:
-            return (
-                "entered by a user whom a standalone host does not name",
-                "nothing is recorded on a standalone host",
-            )
+            return STANDALONE
         if self._first is None and self._wanted.in_maintenance in ("adopt", "recover"):
             self._maintenance.remember()  # before it is reported: a user who takes it over from here on is noticed
         mark = self._records.mark()
@@ -158,8 +156,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         names = self._wanted.pending_settings
         if not names:
             return ()
-        rows = self._connection.run_esxcli(self._reference(), self.host, KERNEL_LIST)
-        state = KernelState(self.host, parse_kernel_list(rows, self.host))
+        state = read_kernel(self._connection, self._reference(), self.host)
         return tuple(managed_settings(state, KernelWanted(dict.fromkeys(names))))
 
     # ------------------------------------------------------------ plan and apply
@@ -272,15 +269,13 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     def _give_up_entering(self, error: LayerError) -> None:
         try:
-            names = [vm.name for vm in self._reader.vms(self._host_vms()) if vm.power == "poweredOn"]
+            vms = self._reader.vms(self._connection.read(self._reference(), ["vm"]).get("vm", []))
+            names = [vm.name for vm in vms if vm.power == "poweredOn"]
             still_on = ", ".join(names) or "none"
         except LayerError:
             still_on = "not known"
         error.args = (f"{error} VMs that are on: {still_on}.",)
         self._restore(error)
-
-    def _host_vms(self) -> list[Any]:
-        return list(self._connection.read(self._reference(), ["vm"]).get("vm", []))
 
     def _reboot(self, _operation: Operation) -> None:
         first = self._first.boot_time if self._first else None
@@ -328,8 +323,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self._restore(error)
 
     def _exit(self, _operation: Operation) -> None:
-        if not self._maintenance.entered:
-            self._maintenance.adopt()
+        self._maintenance.entered = True  # by this run, by an interrupted one, or a person says that it is this run's
         self._maintenance.leave()
 
     def _start_vm(self, operation: Operation) -> None:
@@ -363,9 +357,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
 
     # ------------------------------------------------------------ result
     def pending(self, state: HostState) -> Pending:
-        if self._wanted.pending_settings:
-            return pending_kernel(state.pending, self.host)
-        return Pending(Reboot.NONE)
+        return pending_kernel(state.pending, self.host)
 
     def warnings(self, state: HostState, wanted: RebootWanted) -> list[str]:
         return warnings_of(state, wanted, unproved=self._maintenance.unproved, lost=self._maintenance.lost)

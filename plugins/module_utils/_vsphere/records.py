@@ -21,16 +21,18 @@ from .ownership import (
     who_entered,
     write_mark,
 )
-from .transport import Connection, vim
+from .state import type_name
+from .transport import PATIENCE, Connection, vim
 
-_PATIENCE = 60.0  # seconds for a vCenter that restarts
+# Who entered the maintenance mode of a host that has no records, and why that is not proved.
+STANDALONE = ("entered by a user whom a standalone host does not name", "nothing is recorded on a standalone host")
 _EVENT_PATIENCE = 10.0  # seconds until the event of a finished task must be there
 
 
 class CustomFields:
     """Definitions by name, values by object. All writes here may be repeated: they say the same the second time."""
 
-    def __init__(self, connection: Connection, patience: float = _PATIENCE) -> None:
+    def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection = connection
         self.patience = patience
 
@@ -138,7 +140,7 @@ class HostRecords:
             return None
         found = []
         for row in rows or []:
-            kind = kinds.get(type(row).__name__.rpartition(".")[2])
+            kind = kinds.get(type_name(row))
             if kind:
                 found.append(MaintenanceEvent(int(row.key), kind, row.createdTime, str(row.userName or "")))
         return found

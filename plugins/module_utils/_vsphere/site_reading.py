@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .devices import group_names, passthrough_devices
-from .transport import HOST_UUID, VM_UUID, Connection, short_list, translated, uuid_of, vim
+from .transport import HOST_UUID, VM_UUID, Connection, short_list, uuid_of, vim
 from .vm_state import device_name
 
 HOST, VM, DATACENTER, ROOT = "host", "vm", "datacenter", "root folder"
@@ -200,14 +200,13 @@ def _granted(connection: Connection, entities: Sequence[Any], names: Sequence[st
         return []
 
     def ask() -> Any:
-        with translated(connection.name, "asking for the account's privileges"):
-            session = connection.content.sessionManager.currentSession.key
-            manager = connection.content.authorizationManager
-            return manager.HasPrivilegeOnEntities(entity=list(entities), sessionId=session, privId=list(names))
+        session = connection.content.sessionManager.currentSession.key
+        manager = connection.content.authorizationManager
+        return manager.HasPrivilegeOnEntities(entity=list(entities), sessionId=session, privId=list(names))
 
     return [
         (row.entity._moId, {each.privId for each in row.privAvailability or () if each.isGranted})
-        for row in connection.once_more(ask) or ()
+        for row in connection.ask(connection.name, "asking for the account's privileges", ask) or ()
     ]
 
 

@@ -27,6 +27,11 @@ def pci_address(text: str) -> str:
     return "{:04x}:{:02x}:{:02x}.{}".format(int(segment or "0", 16), int(bus, 16), int(slot, 16), function)
 
 
+def type_name(thing: Any) -> str:
+    """Of a vSphere object or fault, without what is before the dot."""
+    return type(thing).__name__.rpartition(".")[2]
+
+
 def pci_id(value: Any) -> int:
     """Return a PCI id 0..0xffff from a signed 16-bit number, "0x15b3" or "5555". Raises ValueError."""
     number = value if isinstance(value, int) else int(str(value), 0)
@@ -65,6 +70,10 @@ class KernelSetting:
     @property
     def is_pending(self) -> bool:
         return self.configured != self.runtime
+
+    @property
+    def pending_text(self) -> str:
+        return f"kernel setting {self.name} is configured {self.configured} but {self.runtime} is in force"
 
 
 def canonical(type_name: str, value: Any) -> str:

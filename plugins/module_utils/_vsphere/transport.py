@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+import traceback
 import xml.etree.ElementTree
 import xml.parsers.expat
 from typing import Any, Callable, Iterator, Mapping, Sequence
@@ -20,15 +21,16 @@ from .._layer import ApplyError, CredentialError, LayerError, ParseError, Refuse
 from . import esxcli
 from .keys import RESERVATION_FIELD
 from .parallel import WORKERS
+from .state import type_name
 
-PYVMOMI_IMPORT_ERROR: Exception | None = None
+PYVMOMI_IMPORT_ERROR = ""  # traceback of the failed import
 pyvim_connect: Any = None
 pyvmomi: Any = None
 try:
     import pyVim.connect as pyvim_connect
     import pyVmomi as pyvmomi
-except ImportError as import_error:
-    PYVMOMI_IMPORT_ERROR = import_error
+except ImportError:
+    PYVMOMI_IMPORT_ERROR = traceback.format_exc()
 # pyVmomi makes its types when they are first asked for, so there is nothing to check statically
 vim: Any = getattr(pyvmomi, "vim", None)
 vmodl: Any = getattr(pyvmomi, "vmodl", None)
@@ -36,6 +38,7 @@ VmomiSupport: Any = getattr(pyvmomi, "VmomiSupport", None)
 
 # What says of a host or a VM which one it is, whatever its name and id are.
 HOST_UUID, VM_UUID = "hardware.systemInfo.uuid", "config.instanceUuid"
+PATIENCE = 60.0  # seconds for a vCenter that restarts; then a request whose answer was lost counts as never received
 # What a broken or refused connection raises below pyVmomi.
 BROKEN_LINK = (OSError, http.client.HTTPException)
 # What an answer raises that is no SOAP: a proxy's empty 200, half a document, a page of another service.
@@ -88,11 +91,6 @@ def uuid_of(row: Mapping[str, Any]) -> str:
 
 
 # ---------------------------------------------------------------- faults
-def fault_name(error: BaseException) -> str:
-    name = type(error).__name__
-    return name.rpartition(".")[2]
-
-
 def fault_text(error: BaseException) -> str:
     """Type, message, further messages and a missing privilege of a vim fault, in one line."""
     parts = [str(getattr(error, "msg", "") or "").strip()]
@@ -106,7 +104,7 @@ def fault_text(error: BaseException) -> str:
     if any(missing):
         parts.append("missing privilege " + ", ".join(sorted({m for m in missing if m})))
     unique = list(dict.fromkeys(part.rstrip(".") for part in parts if part))
-    return "{}: {}".format(fault_name(error), "; ".join(unique) or "no message")
+    return "{}: {}".format(type_name(error), "; ".join(unique) or "no message")
 
 
 @contextlib.contextmanager
@@ -125,7 +123,7 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         ) from error
     except BROKEN_LINK as error:
         raise UnreachableError(
-            "{}: {}: {}".format(doing, fault_name(error), error or "no answer"),
+            "{}: {}: {}".format(doing, type_name(error), error or "no answer"),
             host=host,
             thing=thing,
             value=value,
@@ -135,7 +133,7 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         raise _from_fault(error, host, doing, thing, value) from error
     except NO_SOAP as error:
         raise UnreachableError(
-            f"{doing}: the answer is no SOAP ({fault_name(error)}: {error})",
+            f"{doing}: the answer is no SOAP ({type_name(error)}: {error})",
             host=host,
             thing=thing,
             value=value,
@@ -162,38 +160,37 @@ def unanswered() -> Iterator[None]:
 
 
 def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> LayerError:
-    text = f"{doing}: {fault_text(error)}"
-    subject: dict[str, Any] = {"host": host, "thing": thing, "value": value, "fault": fault_name(error)}
-    if isinstance(error, vim.fault.InvalidLogin):
-        return CredentialError(
-            text,
-            **subject,
-            remedy="check username and password. Repeated attempts lock the account. An ESXi host in lockdown mode "
-            "refuses every direct login: go through its vCenter",
-        )
-    if isinstance(error, vim.fault.NotAuthenticated):
-        return SessionLostError(text, **subject, remedy="run again: vCenter ended the session")
-    if isinstance(error, vim.fault.NoPermission):
-        return CredentialError(
-            text,
-            **subject,
-            remedy="give the account that privilege on the object, or use another account. On an ESXi host in lockdown "
-            "mode only vCenter has it: give vCenter as hostname",
-        )
-    if isinstance(error, vmodl.fault.ManagedObjectNotFound):
-        return GoneError(text, **subject, remedy="look whether another client removed it; run again")
-    unreachable = (
-        vim.fault.HostConnectFault,
-        vmodl.fault.HostNotConnected,
-        vmodl.fault.HostNotReachable,
-        vmodl.fault.HostCommunication,
+    """The first kind that the fault is of; a HostConnectFault is raised by the login."""
+    kinds: tuple[tuple[Any, type[LayerError], str], ...] = (
+        (
+            vim.fault.InvalidLogin,
+            CredentialError,
+            "check username and password. Repeated attempts lock the account. An ESXi host in lockdown mode refuses "
+            "every direct login: go through its vCenter",
+        ),
+        (vim.fault.NotAuthenticated, SessionLostError, "run again: vCenter ended the session"),
+        (
+            vim.fault.NoPermission,
+            CredentialError,
+            "give the account that privilege on the object, or use another account. On an ESXi host in lockdown mode "
+            "only vCenter has it: give vCenter as hostname",
+        ),
+        (vmodl.fault.ManagedObjectNotFound, GoneError, "look whether another client removed it; run again"),
+        (
+            vim.fault.HostConnectFault,
+            UnreachableError,
+            "check address, port and network; a vCenter that is just starting answers after some minutes",
+        ),
+        (
+            (vmodl.fault.HostNotConnected, vmodl.fault.HostNotReachable, vmodl.fault.HostCommunication),
+            UnreachableError,
+            "wait until the host is connected in vCenter, then run again",
+        ),
+        (object, ApplyError, "read the task and the events of the object in the vSphere client"),
     )
-    if isinstance(error, unreachable):
-        cure = "wait until the host is connected in vCenter, then run again"
-        if isinstance(error, vim.fault.HostConnectFault):  # raised by the login
-            cure = "check address, port and network; a vCenter that is just starting answers after some minutes"
-        return UnreachableError(text, **subject, remedy=cure)
-    return ApplyError(text, **subject, remedy="read the task and the events of the object in the vSphere client")
+    made, remedy = next((made, remedy) for kind, made, remedy in kinds if isinstance(error, kind))
+    text = f"{doing}: {fault_text(error)}"
+    return made(text, host=host, thing=thing, value=value, fault=type_name(error), remedy=remedy)
 
 
 class SessionLostError(UnreachableError):
@@ -223,44 +220,21 @@ def _executer_type() -> Any:
 
 def _registered_type() -> Any:
     """Register the four types that pyVmomi dropped in release 8; a release that has them again keeps its own."""
-    try:
+    with contextlib.suppress(Exception):
         return VmomiSupport.GetVmodlType(_REFLECT)
-    except Exception:
-        pass
-
-    def text(name: str, flags: int = 0) -> tuple[Any, ...]:
-        return (name, "string", _SINCE, flags)
-
     optional = VmomiSupport.F_OPTIONAL
-    VmomiSupport.CreateDataType(
-        _REFLECT + ".SoapArgument",
-        "ReflectManagedMethodExecuterSoapArgument",
-        "vmodl.DynamicData",
-        _SINCE,
-        [text("name"), text("val")],
-    )
-    VmomiSupport.CreateDataType(
-        _REFLECT + ".SoapFault",
-        "ReflectManagedMethodExecuterSoapFault",
-        "vmodl.DynamicData",
-        _SINCE,
-        [text("faultMsg"), text("faultDetail", optional)],
-    )
-    VmomiSupport.CreateDataType(
-        _REFLECT + ".SoapResult",
-        "ReflectManagedMethodExecuterSoapResult",
-        "vmodl.DynamicData",
-        _SINCE,
-        [text("response", optional), ("fault", _REFLECT + ".SoapFault", _SINCE, optional)],
-    )
-    parameters = tuple(
-        (name, kind, _SINCE, flags, None)
-        for name, kind, flags in (
-            ("moid", "string", 0),
-            ("version", "string", 0),
-            ("method", "string", 0),
-            ("argument", _REFLECT + ".SoapArgument[]", optional),
-        )
+    data: dict[str, list[tuple[str, str, int]]] = {
+        "SoapArgument": [("name", "string", 0), ("val", "string", 0)],
+        "SoapFault": [("faultMsg", "string", 0), ("faultDetail", "string", optional)],
+        "SoapResult": [("response", "string", optional), ("fault", _REFLECT + ".SoapFault", optional)],
+    }
+    for name, fields in data.items():
+        rows = [(field, kind, _SINCE, flags) for field, kind, flags in fields]
+        wire = "ReflectManagedMethodExecuter" + name
+        VmomiSupport.CreateDataType(f"{_REFLECT}.{name}", wire, "vmodl.DynamicData", _SINCE, rows)
+    parameters = (
+        *((name, "string", _SINCE, 0, None) for name in ("moid", "version", "method")),
+        ("argument", _REFLECT + ".SoapArgument[]", _SINCE, optional, None),
     )
     result = (optional, _REFLECT + ".SoapResult", _REFLECT + ".SoapResult")
     VmomiSupport.CreateManagedType(
@@ -294,7 +268,8 @@ class Connection:
         self._content: Any = None
         self._executers: dict[str, Any] = {}
         self._renewal = threading.Lock()
-        self._instance = ""
+        self.name = endpoint.name
+        self.instance = ""  # UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware
 
     # ------------------------------------------------------------ session
     def open(self) -> Connection:
@@ -316,7 +291,7 @@ class Connection:
                 service._stub.poolSize = WORKERS  # as many connections stay open as requests run side by side
                 self._service, self._content = service, service.RetrieveContent()
         except LayerError as error:
-            if not self._instance:  # after the first login only the caller knows what was asked for
+            if not self.instance:  # after the first login only the caller knows what was asked for
                 error.args = (f"{error} Nothing was changed.",)
             raise
         finally:
@@ -332,10 +307,10 @@ class Connection:
     def _refuse_another(self) -> None:
         """Ids of hosts and VMs mean nothing on another vCenter, and a restored copy has the very same ones. Every login
         is compared with the one before it, the first with what the caller has read."""
-        first, wanted = not self._instance, self._instance or self.endpoint.instance
+        first, wanted = not self.instance, self.instance or self.endpoint.instance
         found = self._read_instance()
         if wanted in ("", found):
-            self._instance = found
+            self.instance = found
             return
         done = "nothing was changed" if first else "what was done before the new login was done on the other one"
         raise RefusedError(
@@ -381,10 +356,6 @@ class Connection:
         self.close()
 
     @property
-    def name(self) -> str:
-        return self.endpoint.name
-
-    @property
     def content(self) -> Any:
         """The service content as read at login: asking for it again would be one more call each time."""
         if self._service is None:  # the link was given up for a while
@@ -394,11 +365,6 @@ class Connection:
     @property
     def is_vcenter(self) -> bool:
         return bool(self._content.about.apiType == "VirtualCenter")
-
-    @property
-    def instance(self) -> str:
-        """UUID of this vCenter; of an ESXi host that is asked itself, that of its hardware."""
-        return self._instance
 
     @property
     def group_paths(self) -> tuple[str, ...]:
@@ -426,27 +392,19 @@ class Connection:
 
     def server_time(self) -> Any:
         """The server's own clock, as a datetime with time zone."""
-        return self.once_more(self._server_time)
-
-    def _server_time(self) -> Any:
-        with translated(self.name, "reading the clock"):
-            return self._service.CurrentTime()
+        return self.ask(self.name, "reading the clock", lambda: self._service.CurrentTime())  # noqa: PLW0108
 
     # ------------------------------------------------------------ reading
     def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> list[dict[str, Any]]:
         """Read ``paths`` of all ``objects`` (of one type) in one call; an unset property is absent from the result."""
         if not objects:
             return []
-        return list(self.once_more(lambda: self._properties(objects, paths, doing)))
-
-    def _properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str) -> list[dict[str, Any]]:
         collector = vmodl.query.PropertyCollector
         spec = collector.FilterSpec(
             objectSet=[collector.ObjectSpec(obj=o) for o in objects],
             propSet=[collector.PropertySpec(type=type(objects[0]), pathSet=list(paths), all=False)],
         )
-        with translated(self.name, doing):
-            by_id = {found._moId: row for found, row in self._retrieved(spec)}
+        by_id = {found._moId: row for found, row in self.ask(self.name, doing, lambda: self._retrieved(spec))}
         return [by_id.get(o._moId, {}) for o in objects]
 
     def _retrieved(self, spec: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -511,6 +469,19 @@ class Connection:
                 self._service = None
                 self.sleep(1.0)
 
+    def followed(self, reached: Callable[[], bool], limit: float = PATIENCE) -> bool:
+        """After a lost answer: whether ``reached``, which only reads, turns true within ``limit`` seconds, at most
+        `PATIENCE`; False also if there is no answer."""
+        deadline = self.clock() + min(limit, PATIENCE)
+        try:
+            while not self.persistently(reached, deadline):
+                if self.clock() >= deadline:
+                    return False
+                self.sleep(1.0)
+        except LayerError:
+            return False
+        return True
+
     def path(self, obj: Any) -> str:
         """Inventory path from below the root folder ("lab-dc/vm/gpu01"); names come URL-quoted for / and %."""
         parts: list[str] = []
@@ -523,10 +494,6 @@ class Connection:
 
     def _refused(self, what: str, **subject: Any) -> RefusedError:
         return RefusedError(f"{what}; nothing was changed", host=self.name, **subject)
-
-    def find_host(self, name: str) -> tuple[Any, str]:
-        """Return (HostSystem, its name) for a name or a managed object id."""
-        return self.find_hosts([name])[0]
 
     def find_hosts(self, wanted: Sequence[str], cluster: str = "") -> list[tuple[Any, str]]:
         """Return [(HostSystem, its name)] for names or managed object ids, or for all hosts of ``cluster``.
@@ -651,6 +618,15 @@ class Connection:
         )
 
     # ------------------------------------------------------------ tasks
+    def pauses(self, deadline: float, first: float = 0.1, growth: float = 1.5, most: float = 2.0) -> Iterator[None]:
+        """For looking again and again: sleeps between the looks, longer each time, and not past ``deadline``. It never
+        ends by itself."""
+        pause = first
+        while True:
+            yield
+            self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
+            pause = min(pause * growth, most)
+
     def wait(
         self,
         task: Any,
@@ -669,8 +645,7 @@ class Connection:
         """
         deadline = self.clock() + timeout
         moid = task._moId
-        pause = 0.1
-        while True:
+        for _look in self.pauses(deadline):
             try:
                 row = self.persistently(
                     lambda: self.read(self.reference("task", moid), ["info.state", "info.error"], doing), deadline
@@ -702,14 +677,13 @@ class Connection:
                     remedy="look at the task in the vSphere client, or raise the timeout",
                     fault="Timedout",
                 )
-            self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
-            pause = min(pause * 1.5, 2.0)
 
     def _await_outcome(
         self, reached: Callable[[], bool], doing: str, host: str, deadline: float, timeout: float
     ) -> None:
-        pause = 0.1
-        while not self.persistently(reached, deadline):
+        for _look in self.pauses(deadline):
+            if self.persistently(reached, deadline):
+                return
             if self.clock() >= deadline:
                 raise ApplyError(
                     f"{doing}: vCenter lost the task (it was restarted), and {timeout:.0f} s after the start its "
@@ -718,8 +692,6 @@ class Connection:
                     remedy="look at the object in the vSphere client, then run again",
                     fault="ManagedObjectNotFound",
                 )
-            self.sleep(min(pause, max(deadline - self.clock(), 0.0)))
-            pause = min(pause * 1.5, 2.0)
 
     def _cancel(self, task: Any) -> bool:
         try:
@@ -731,18 +703,16 @@ class Connection:
     # ------------------------------------------------------------ esxcli
     def run_esxcli(self, host: Any, host_name: str, command: str, values: Mapping[str, str] | None = None) -> Any:
         """Run one command on one host; returns text, a row, or a list of rows (see `esxcli.parse_response`)."""
-        return self.once_more(lambda: self._run_esxcli(host, host_name, command, values))
-
-    def _run_esxcli(self, host: Any, host_name: str, command: str, values: Mapping[str, str] | None) -> Any:
         doing = esxcli.command_line(command, values or {})
         moid, method = esxcli.address(command)
-        with translated(host_name, doing):
+
+        def call() -> Any:
             executer = self._executer(host)
             kind = VmomiSupport.GetVmodlType(_REFLECT + ".SoapArgument")
             argument = [kind(name=name, val=text) for name, text in esxcli.arguments(values or {})]
-            result = executer.ExecuteSoap(
-                moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None
-            )
+            return executer.ExecuteSoap(moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None)
+
+        result = self.ask(host_name, doing, call)
         if result is None:
             raise ParseError("no answer to " + doing, host=host_name, raw="")
         if result.fault is not None:

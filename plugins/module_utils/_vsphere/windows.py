@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Sequence
 
 from .._layer import LayerError
-from .lease import SiteLease, datacenter_of, release_quietly
+from .lease import LeaseWanted, SiteLease, datacenter_of, release_quietly
 from .ownership import MARK_FIELD, Mark, stays_text
-from .records import CustomFields, HostRecords
-from .run_identity import Run
+from .records import STANDALONE, CustomFields, HostRecords
 from .transport import Connection
 
 
-@dataclasses.dataclass(frozen=True)
-class LeaseWanted:
-    """``state``: free, held, released or ignored."""
-
-    state: str
-    seconds: int
-    take_over: str = ""
-
-
 class Windows:
-    def __init__(self, connection: Connection, run: Run, names: Sequence[str]) -> None:
+    def __init__(self, connection: Connection, wanted: LeaseWanted, names: Sequence[str]) -> None:
         self._connection = connection
-        self._run = run
+        self._wanted = wanted
         self._names = list(names)
         self._found = connection.find_hosts(names)
         self.warnings: list[str] = []
 
     # ------------------------------------------------------------ lease
-    def settle(self, wanted: LeaseWanted, check_mode: bool) -> bool:
-        """Bring the leases into the wanted state; returns whether one was taken or given back now."""
-        if wanted.state == "ignored" or not self._connection.is_vcenter:
+    def settle(self, state: str, check_mode: bool) -> bool:
+        """Bring the leases into ``state`` (free, held, released or ignored); returns whether one was taken or given
+        back now."""
+        if state == "ignored" or not self._connection.is_vcenter:
             return False
         hosts = [host for host, _name in self._found]
         above = {
@@ -41,22 +31,18 @@ class Windows:
             for row in self._connection.properties(hosts, ["parent"], "looking for the datacenters of the hosts")
         }
         places = dict(datacenter_of(self._connection, parent) for parent in above.values())
-        leases = [
-            SiteLease(self._connection, self._run, moid, name, wanted.seconds) for moid, name in sorted(places.items())
-        ]
-        if wanted.state == "released":
+        leases = [SiteLease(self._connection, self._wanted, moid, name) for moid, name in sorted(places.items())]
+        if state == "released":
             return False if check_mode else True in [lease.release() for lease in leases]
         for lease in leases:
-            other = lease.holder()
-            if other is not None and other.run.name != wanted.take_over:
-                raise lease.refusal(other)
-        if wanted.state == "free" or check_mode:
+            lease.refuse_beside_others()
+        if state == "free" or check_mode:
             return False
         user = HostRecords(self._connection, "", "").user()
         taken: list[SiteLease] = []
         for lease in leases:
             try:
-                if lease.take(user, wanted.take_over):
+                if lease.take(user):
                     taken.append(lease)
             except LayerError:  # all or none
                 for other_lease in taken:
@@ -80,13 +66,10 @@ class Windows:
         in_maintenance = bool(row.get("runtime.inMaintenanceMode", False))
         records = HostRecords(self._connection, moid, name) if self._connection.is_vcenter else None
         mark: Mark | None = records.parsed(text) if records is not None else None
-        doubt = "nothing is recorded on a standalone host"
-        if records is not None and in_maintenance:
-            doubt = records.doubt(mark)
-        story = "entered by a user whom a standalone host does not name" if in_maintenance else ""
-        if records is not None and in_maintenance:
-            story = records.story()
-        if in_maintenance and doubt:
+        story, doubt = "", ""
+        if in_maintenance:
+            story, doubt = STANDALONE if records is None else (records.story(), records.doubt(mark))
+        if doubt:
             self.warnings.append(stays_text(name, moid, story, doubt))
         return {
             "given": given,

@@ -24,7 +24,13 @@ def play(folder: Path, rows: list[dict[str, Any]], mode: str) -> tuple[str, dict
     written = folder / "facts.json"
     content = "{{ {" + ", ".join(f"'{name}': {name}" for name in FACTS) + "} | to_json }}"
     tasks: list[dict[str, Any]] = [
-        {"ansible.builtin.include_role": {"name": "rocemesh.multinode.container", "tasks_from": "topology"}},
+        {
+            "ansible.builtin.include_role": {
+                "name": "rocemesh.multinode.container",
+                "tasks_from": "topology",
+                "public": True,
+            }
+        },
         {"ansible.builtin.copy": {"content": content, "dest": str(written), "mode": "0644"}},
     ]
     variables = {

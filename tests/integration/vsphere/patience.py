@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import time
 
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import transport
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import power, transport
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """What never arrived is waited for a minute in earnest."""
+    for module in (transport, power):
+        monkeypatch.setattr(module, "PATIENCE", seconds)
 
 
 class Patience:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from .conftest import Pki, Result, Vcenter, run_module, start
+from .patience import shorten
 
 NUMA, SIZE, MMIO = "numa.nodeAffinity", "pciPassthru.64bitMMIOSizeGB", "pciPassthru.use64bitMMIO"
 DYNAMIC_GPU, FIXED_NIC = {"kind": "gpu", "backing": "dynamic"}, {"kind": "nic"}
@@ -182,9 +183,7 @@ RUNNING: dict[str, Any] = {"power_policy": "shutdown", "shutdown_timeout": 8, "p
 
 @pytest.fixture
 def running(vcenter: Vcenter, monkeypatch: pytest.MonkeyPatch) -> Vcenter:
-    from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import power  # noqa: PLC0415
-
-    monkeypatch.setattr(power, "PATIENCE", 3.0)
+    shorten(monkeypatch, 3.0)
     assert not vmx(vcenter, "vgpu", power_only=True, final_power="on").failed
     vcenter.ask("DELETE", "/calls")
     return vcenter

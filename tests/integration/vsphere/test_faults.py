@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import maintenance, power
 
 from .conftest import Run, Vcenter
+from .patience import shorten
 from .test_reboot import ATS, IF_PENDING, STEPS, wait_until
 
 P2P, ACS = "pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P"
@@ -46,12 +46,7 @@ MOMENTS = [
 def test_vcenter_restarted_during_a_reboot(
     run: Run, vcenter: Vcenter, moment: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # what never arrived is waited for a minute in earnest
-    patient = maintenance.followed
-    monkeypatch.setattr(
-        maintenance, "followed", lambda one, question, patience=60.0: patient(one, question, min(patience, 4.0))
-    )
-    monkeypatch.setattr(power, "PATIENCE", 4.0)
+    shorten(monkeypatch, 4.0)
     vcenter.fault(**moment, seconds=1, count=1)
     first = run("esxi_reboot", **IF_PENDING)
     if first.failed:
@@ -80,10 +75,7 @@ def test_vcenter_restarted_while_a_task_is_watched_is_followed_to_the_end(run: R
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What never arrived is waited for a minute in earnest."""
-    from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import power  # noqa: PLC0415
-
-    monkeypatch.setattr(power, "PATIENCE", 3.0)
+    shorten(monkeypatch, 3.0)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -308,5 +308,5 @@ def enter_maintenance(vcenter: Vcenter, name: str) -> None:
     """What somebody else does in the vSphere client."""
     endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
     with Connection(endpoint) as connection:
-        host, _name = connection.find_host(name)
+        host, _name = connection.find_hosts([name])[0]
         connection.wait(host.EnterMaintenanceMode_Task(timeout=10), "enter", name, 10)

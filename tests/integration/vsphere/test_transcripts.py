@@ -19,7 +19,7 @@ def connect(vcenter: Vcenter) -> Connection:
 
 def test_transcript_of_a_host_through_its_reboot(vcenter: Vcenter) -> None:
     with connect(vcenter) as connection:
-        host, name = connection.find_host("esx02")
+        host, name = connection.find_hosts(["esx02"])[0]
 
         def ats() -> tuple[str, str, str]:
             (row,) = [r for r in connection.run_esxcli(host, name, KERNEL_LIST) if r["Name"] == "atsSupport"]

@@ -118,7 +118,7 @@ def test_attribute_that_is_no_lease_is_shown_and_left(vcenter: Vcenter) -> None:
 def test_attribute_that_is_no_mark_is_shown_and_left(vcenter: Vcenter) -> None:
     run_as(vcenter, "mine", **WINDOW)
     with client(vcenter) as connection:
-        host, _name = connection.find_host("esx01")
+        host, _name = connection.find_hosts(["esx01"])[0]
         manager = connection.content.customFieldsManager
         manager.SetField(entity=host, key=manager.field[0].key, value="Anna's note")
     vcenter.ask("DELETE", "/calls")

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import kernel
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.bookkeeping import Bookkeeping
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.kernel import KernelLayer
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan import KernelWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import RebootWanted, Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.reboot import RebootLayer
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import Endpoint
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import Windows
 from pyVmomi import SoapAdapter
 
 from .conftest import USER, Vcenter
@@ -85,7 +85,7 @@ class Site:
     """reboot.yml of one controller: boot times, what waits, the lease, one window after the other, the lease again."""
 
     def __init__(self, vcenter: Vcenter, name: str, order: list[str]) -> None:
-        self.run = Run(name, "ctl-" + name)
+        self.lease = LeaseWanted(Run(name, "ctl-" + name), 600)
         self.endpoint = Endpoint("127.0.0.1", USER, vcenter.password, vcenter.port, ca_path=str(vcenter.ca))
         self.order = order
         self.said: list[str] = []
@@ -102,21 +102,21 @@ class Site:
             self.broken = error
 
     def _windows(self, connection: Quick) -> None:
-        windows = Windows(connection, self.run, self.order)
-        windows.settle(LeaseWanted("free", 600), check_mode=False)
+        windows = Windows(connection, self.lease, self.order)
+        windows.settle("free", check_mode=False)
         booted = {row["esxi_host"]: row["boot_time"] for row in windows.hosts()}
         layer = KernelLayer(connection, connection.find_hosts(self.order), ATS)
         waiting = [row["esxi_host"] for row in layer.facts(layer.observe())["hosts"] if row["reboot_required"]]
         if not waiting:
             self.said.append("nothing waits")
             return
-        windows.settle(LeaseWanted("held", 600), check_mode=False)
+        windows.settle("held", check_mode=False)
         try:
             for host in waiting:
                 self._window(host, booted[host])
         finally:
             with Quick(self.endpoint) as other:
-                Windows(other, self.run, self.order).settle(LeaseWanted("released", 600), check_mode=False)
+                Windows(other, self.lease, self.order).settle("released", check_mode=False)
 
     def _window(self, host: str, booted: str) -> None:
         wanted = RebootWanted(
@@ -126,9 +126,7 @@ class Site:
             booted_at=datetime.datetime.fromisoformat(booted),
         )
         with Quick(self.endpoint) as connection:
-            layer = RebootLayer(
-                connection, host, wanted, Timeouts(60, 60, 120, 60), bookkeeping=Bookkeeping(self.run, 600)
-            )
+            layer = RebootLayer(connection, host, wanted, Timeouts(60, 60, 120, 60), lease=self.lease)
             result = converge(layer, wanted)
         self.said.append(f"rebooted {host}" if result["rebooted"] else f"{host}: {result['warnings']}")
 
@@ -188,8 +186,8 @@ def test_each_host_is_rebooted_once_and_both_runs_end_with_the_truth(quick: Vcen
     assert sorted(claimed) == [host for host in sorted(HOSTS) if quick.host(host)["boots"]], "told as it was"
     for site, other in (sites, sites[::-1]):
         if site.error is not None:
-            text = str(site.error)
-            assert f"run {other.run.name} on controller ctl-{other.run.name}" in text and "nothing was changed" in text
-            assert site.error.details["holder"]["run"] == other.run.name
+            text, name = str(site.error), other.lease.run.name
+            assert f"run {name} on controller ctl-{name}" in text and "nothing was changed" in text
+            assert site.error.details["holder"]["run"] == name
     assert any(site.error is None for site in sites), "one of them comes through"
     assert all(quick.host(host)["boots"] == 1 for host in HOSTS), "and does what waits"

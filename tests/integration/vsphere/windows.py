@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import arguments, run_identity
-from ansible_collections.rocemesh.multinode.plugins.modules import esxi_reboot, esxi_window
+from ansible_collections.rocemesh.multinode.plugins.modules import esxi_window
 from pyVmomi import SoapAdapter
 
 from .conftest import Result, Vcenter, run_module
@@ -70,8 +70,7 @@ def controller(name: str, process: str = "") -> Iterator[None]:
         for module, replaced, by in (
             (arguments, "Connection", Quick),
             (esxi_window, "Connection", Quick),
-            (esxi_reboot, "current_run", lambda given="": run),
-            (esxi_window, "current_run", lambda given="": run),
+            (arguments, "current_run", lambda given="": run),
         ):
             stack.enter_context(unittest.mock.patch.object(module, replaced, by))
         yield

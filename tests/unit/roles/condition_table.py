@@ -132,7 +132,7 @@ TASKS = (
     ),
     Task(
         "container",
-        "pull_missing.yml",
+        "pull.yml",
         "Pull | Refuse a registry without the image",
         {**REGISTRY, **IMAGE, "__container_ask": True, "__container_digest": DIGEST, "container_build_host": "gpu01"},
         (
@@ -144,7 +144,7 @@ TASKS = (
     ),
     Task(
         "container",
-        "pull_image.yml",
+        "pull.yml",
         "Pull | Check the digest",
         {
             **REGISTRY,

@@ -39,8 +39,9 @@ def memberships(module: pathlib.Path) -> set[str]:
     document = documentation(module)
     attributes = dict(document.get("attributes", {}))
     for name in document.get("extends_documentation_fragment", []):
-        if name.startswith(NAMESPACE) and name.endswith(".group"):
-            attributes.update(fragment(name[len(NAMESPACE) : -len(".group")], "GROUP")["attributes"])
+        if name.startswith(NAMESPACE):
+            file, _dot, part = name[len(NAMESPACE) :].partition(".")
+            attributes.update(fragment(file, part.upper() or "DOCUMENTATION").get("attributes", {}))
     return set(attributes.get("action_group", {}).get("membership", []))
 
 

@@ -123,7 +123,7 @@ class FakeSite(Connection):
         self.task_ids = 0
         self.task_states: dict[str, dict[str, Any]] = {}
         self._service = object()
-        self._instance = "11111111-2222-3333-4444-555555555555"
+        self.instance = "11111111-2222-3333-4444-555555555555"
 
     # ---- Connection
     def open(self) -> Connection:

@@ -12,7 +12,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     LayerError,
     UnreachableError,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.guests import Guests, Stop, followed
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.guests import Guests, Stop
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.host_boot import HostBoot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.host_vms import HostReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.maintenance import Maintenance
@@ -30,22 +30,22 @@ GONE = UnreachableError("no answer", host="vcenter")
 def test_a_lost_answer_is_followed_second_by_second_until_the_object_shows_it() -> None:
     site = FakeSite()
     answers = [False, False, True]
-    assert followed(site, lambda: answers.pop(0))
+    assert site.followed(lambda: answers.pop(0))
     assert (answers, site.time.now) == ([], 2.0)
 
 
 def test_a_lost_answer_is_followed_for_a_minute_and_no_longer() -> None:
     site = FakeSite()
-    assert not followed(site, lambda: False)
+    assert not site.followed(lambda: False)
     assert site.time.now == 60.0
-    assert not followed(site, lambda: False, 0.0) and site.time.now == 60.0
+    assert not site.followed(lambda: False, 0.0) and site.time.now == 60.0
 
 
 def test_a_lost_answer_of_which_nobody_tells_more_is_no_success() -> None:
     def silent() -> bool:
         raise GONE
 
-    assert not followed(FakeSite(), silent)
+    assert not FakeSite().followed(silent)
 
 
 # ---------------------------------------------------------------- guests
@@ -209,7 +209,7 @@ def test_without_proof_nothing_is_doubted(case: str) -> None:
         mode.enter("")
         assert mode.unproved is (case == "no-event")
     if case == "no-mark":
-        mode.adopt()
+        mode.entered = True
     if case == "left":
         records.says = ""
         mode.enter("")

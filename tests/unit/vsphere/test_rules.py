@@ -28,7 +28,11 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.gpus i
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.inventory import PciFilter, pci_reports
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.keys import VmxWanted, is_owned
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers import VmxLayer
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseLostError, SiteLease
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import (
+    LeaseLostError,
+    LeaseWanted,
+    SiteLease,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import (
     MaintenanceEvent,
     Mark,
@@ -672,7 +676,9 @@ def mark_counts_only_while_its_event_is_the_last_word() -> None:
 @rule("5.5.13")
 def lease_is_a_definition_that_one_can_make_and_its_key_fences() -> None:
     site = Attributes()
-    anna, bert = (SiteLease(site, Run(name, "ctl"), "datacenter-1", "dc", 600) for name in ("anna", "bert"))
+    anna, bert = (
+        SiteLease(site, LeaseWanted(Run(name, "ctl"), 600), "datacenter-1", "dc") for name in ("anna", "bert")
+    )
     anna._fields = bert._fields = cast(CustomFields, site)
     assert anna.take("LAB\\anna") and not anna.take("LAB\\anna")
     with pytest.raises(RefusedError, match=r"run anna on .* as LAB.anna.*good until"):

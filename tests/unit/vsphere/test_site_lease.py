@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ApplyError, RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import (
+    LeaseWanted,
     SiteLease,
     datacenter_of,
     release_quietly,
@@ -21,8 +22,8 @@ from tests.unit.vsphere.fakes import Attributes, FakeSite
 FIELD = "rocemesh.lease.datacenter-1"
 
 
-def lease(site: Attributes, name: str = "anna", seconds: int = 600) -> SiteLease:
-    made = SiteLease(site, Run(name, "ctl"), "datacenter-1", "dc", seconds)
+def lease(site: Attributes, name: str = "anna", seconds: int = 600, take_over: str = "") -> SiteLease:
+    made = SiteLease(site, LeaseWanted(Run(name, "ctl"), seconds, take_over), "datacenter-1", "dc")
     made._fields = cast(CustomFields, site)
     return made
 
@@ -95,8 +96,12 @@ def test_a_live_lease_is_taken_over_only_by_its_name() -> None:
     lease(site, "bert").take("b")
     for wrong in ("", "carl"):
         with pytest.raises(RefusedError, match="take_over=bert"):
-            lease(site).take("a", wrong)
-    assert lease(site).take("a", "bert")
+            lease(site, take_over=wrong).take("a")
+        with pytest.raises(RefusedError, match="take_over=bert"):
+            lease(site, take_over=wrong).refuse_beside_others()
+    for fine in (lease(site, "bert"), lease(site, take_over="bert")):
+        fine.refuse_beside_others()
+    assert lease(site, take_over="bert").take("a")
 
 
 def test_a_value_that_is_no_lease_stops_everything() -> None:

@@ -174,7 +174,7 @@ def test_login_claims_that_nothing_was_changed_only_as_the_first(monkeypatch: py
     connection = Connection(ENDPOINT)
     with pytest.raises(CredentialError, match=r"Nothing was changed\.$"):
         connection.open()
-    connection._instance = "a"
+    connection.instance = "a"
     with pytest.raises(CredentialError) as later:
         connection.reopen()
     assert "othing was changed" not in str(later.value)

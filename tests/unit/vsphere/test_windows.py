@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import windows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.lease import LeaseWanted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.ownership import Mark
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
-from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import LeaseWanted, Windows
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.windows import Windows
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite
 
@@ -39,18 +40,16 @@ class Site(FakeSite):
 
 
 class Lease:
-    def __init__(self, site: Site, run: Run, moid: str, name: str, seconds: int) -> None:
-        assert (run, name, seconds) == (OURS, f"dc {moid}", 600)
-        self._site, self._moid = site, moid
+    def __init__(self, site: Site, wanted: LeaseWanted, moid: str, name: str) -> None:
+        assert (wanted.run, name, wanted.seconds) == (OURS, f"dc {moid}", 600)
+        self._site, self._moid, self._take_over = site, moid, wanted.take_over
 
-    def holder(self) -> Any:
+    def refuse_beside_others(self) -> None:
         name = self._site.held.get(self._moid, "")
-        return SimpleNamespace(run=Run(name, "ctl")) if name not in ("", OURS.name) else None
+        if name not in ("", OURS.name, self._take_over):
+            raise RefusedError(f"{self._moid} is {name}'s", host="dc")
 
-    def refusal(self, lease: Any) -> RefusedError:
-        return RefusedError(f"{self._moid} is {lease.run.name}'s", host="dc")
-
-    def take(self, user: str, take_over: str) -> bool:
+    def take(self, user: str) -> bool:
         assert user == "LAB\\anna"
         self._site.log.append(f"take {self._moid}")
         name = self._site.held.get(self._moid, "")
@@ -105,7 +104,7 @@ def _parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settle(site: Site, state: str, check: bool = False, take_over: str = "") -> bool:
-    return Windows(site, OURS, ["one", "two"]).settle(LeaseWanted(state, 600, take_over), check)
+    return Windows(site, LeaseWanted(OURS, 600, take_over), ["one", "two"]).settle(state, check)
 
 
 def test_the_leases_of_all_datacenters_are_taken_once() -> None:
@@ -153,7 +152,7 @@ def test_without_a_vcenter_or_where_it_is_ignored_nothing_is_asked() -> None:
 
 
 def hosts(site: Site) -> tuple[list[dict[str, Any]], list[str]]:
-    found = Windows(site, OURS, ["one", "two"])
+    found = Windows(site, LeaseWanted(OURS), ["one", "two"])
     return found.hosts(), found.warnings
 
 
