@@ -44,10 +44,11 @@ def test_unreadable_ca_file_is_named(vcenter: Vcenter, tmp_path: pathlib.Path) -
 
 
 def test_server_that_never_answers_ends_with_the_timeout(vcenter: Vcenter) -> None:
+    before = socket.getdefaulttimeout()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         failed = kernel(vcenter, port=silent.getsockname()[1], timeout=1)  # without it nothing ever ends this
     assert failed["error_code"] == "unreachable"
-    assert socket.getdefaulttimeout() is None, "the process-wide default must be put back"
+    assert socket.getdefaulttimeout() == before, "the process-wide default must be put back"
 
 
 def test_closed_port_is_unreachable(vcenter: Vcenter) -> None:
