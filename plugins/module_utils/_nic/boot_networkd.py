@@ -11,9 +11,18 @@ import re
 from typing import Iterator, Mapping, Sequence
 
 from .boot_state import NextBoot, Planned, Tree
-from .interface_state import NETWORK_FOLDERS, Link, Section, normal_route, sections
+from .interface_state import (
+    NETWORK_FOLDERS,
+    Link,
+    Section,
+    is_true,
+    last,
+    normal_route,
+    sections,
+    uses_dhcp_mtu,
+    values,
+)
 
-_TRUE = frozenset(("yes", "true", "on", "1", "y", "t"))
 _FALSE = frozenset(("no", "false", "off", "0", "n", "f"))
 _SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 # Keys of [Network] that put an interface below another one, or make one on top of it.
@@ -23,25 +32,6 @@ _UPPER = ("VLAN", "MACVLAN", "IPVLAN", "MACVTAP")
 
 class CannotTell(Exception):
     """A file may or may not be for this interface; its text names the key."""
-
-
-def values(parts: Sequence[Section], section: str, key: str) -> list[str]:
-    """All values of a key that may repeat; an empty one takes away those before it."""
-    found: list[str] = []
-    for name, settings in parts:
-        if name == section:
-            for each, value in settings:
-                if each == key:
-                    found = [*found, value] if value else []
-    return found
-
-
-def last(parts: Sequence[Section], section: str, key: str) -> str:
-    return next(iter(reversed(values(parts, section, key))), "")
-
-
-def is_true(text: str) -> bool:
-    return text.lower() in _TRUE
 
 
 def size(text: str) -> int:
@@ -180,14 +170,13 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
             if not gateway.startswith("_") and ("Destination" in row or gateway):
                 _route(planned, row.get("Destination", "default"), gateway, path)
     dhcp = last(parts, "Network", "DHCP").lower()
-    planned.dhcp |= {4, 6} if dhcp in (*_TRUE, "both") else {4} if dhcp in ("ipv4", "v4") else set()
+    planned.dhcp |= {4, 6} if is_true(dhcp) or dhcp == "both" else {4} if dhcp in ("ipv4", "v4") else set()
     planned.dhcp |= {6} if dhcp in ("ipv6", "v6") else set()
     planned.router_advertisements = last(parts, "Network", "IPv6AcceptRA").lower() not in _FALSE
     for key in _MASTERS:
         if last(parts, "Network", key):
             planned.master, planned.master_by = last(parts, "Network", key), path
-    use_mtu = any(is_true(last(parts, name, "UseMTU")) for name in ("DHCP", "DHCPv4"))
-    planned.dhcp_mtu = bool(use_mtu and planned.dhcp)
+    planned.dhcp_mtu = bool(planned.dhcp) and uses_dhcp_mtu(parts)
     if last(parts, "Link", "ActivationPolicy") in ("down", "always-down"):
         planned.down_by = path
     mtu = size(last(parts, "Link", "MTUBytes"))

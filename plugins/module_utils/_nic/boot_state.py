@@ -337,19 +337,19 @@ def _units(tree: Tree) -> set[str]:
 def _entry(entry: Entry, mount: Mount | None, present: Present) -> Iterator[Difference]:
     is_device = entry.source.startswith(("/dev/", "UUID=", "LABEL=", "PARTUUID=", "PARTLABEL=", "ID="))
     device = present.devices.get(entry.source, "")
+    stops = "" if "nofail" in entry.options else f"{entry.source}{_STOPS}"
+    then = ""
     if mount is None:
-        if device or not is_device:
-            yield Difference("mount", entry.target, "", entry.source, "/etc/fstab")
-        elif "nofail" not in entry.options:
-            yield Difference("mount", entry.target, "", f"{entry.source}{_STOPS}", "/etc/fstab")
-        return
-    if is_device and mount.kind in _DISKS and mount.kind != "btrfs":
-        if not device and "nofail" not in entry.options and entry.target != "/":
-            yield Difference("mount", entry.target, mount.source, f"{entry.source}{_STOPS}", "/etc/fstab")
-        elif device and mount.device and device != mount.device:
-            yield Difference("mount", entry.target, mount.source, entry.source, "/etc/fstab")
+        then = entry.source if device or not is_device else stops
+    elif is_device and mount.kind in _DISKS and mount.kind != "btrfs":
+        if not device:
+            then = stops if entry.target != "/" else ""
+        elif mount.device and device != mount.device:
+            then = entry.source
     elif mount.kind in _SHARED and not is_device and mount.source.rstrip("/") != entry.source.rstrip("/"):
-        yield Difference("mount", entry.target, mount.source, entry.source, "/etc/fstab")
+        then = entry.source
+    if then:
+        yield Difference("mount", entry.target, mount.source if mount else "", then, "/etc/fstab")
 
 
 def _would_be_gone(mount: Mount, kept: set[str], mounted: Mapping[str, Mount]) -> bool:

@@ -24,14 +24,15 @@ from .interface_state import (
     UNKNOWN,
     Keeper,
     Link,
+    last,
     matches_one_only,
-    mtu_of,
     netplan_id,
     parse_links,
     parse_pairs,
     parse_routes,
     parse_terse,
     parse_unit_file,
+    sections,
     split_terse,
     uses_dhcp_mtu,
     without_mtu,
@@ -168,14 +169,14 @@ class InterfaceReader(Node):
         if not path or state.get("ADMIN_STATE") == "unmanaged":
             return None
         text = self.read(path)
-        settings = parse_unit_file(text)
-        mtu, own, later = mtu_of(settings), False, ""
+        parts = sections(text)
+        mtu, own, later = last(parts, "Link", "MTUBytes"), False, ""
         for name, words in self.dropins(path):
-            value = mtu_of(parse_unit_file(words))
+            value = last(sections(words), "Link", "MTUBytes")
             if value:
                 mtu, own = value, os.path.basename(name) == DROPIN
                 later = name if os.path.basename(name) > DROPIN else later
-            settings += parse_unit_file(words)
+            parts += sections(words)
         others = [
             other.name
             for other in links.values()
@@ -190,7 +191,7 @@ class InterfaceReader(Node):
             own=own,
             others=tuple(sorted(others)),
             exact=matches_one_only(parse_unit_file(text)),
-            dhcp_mtu=lease.get("MTU", "") if uses_dhcp_mtu(settings) else "",
+            dhcp_mtu=lease.get("MTU", "") if uses_dhcp_mtu(parts) else "",
             later=later,
         )
         if not text:
@@ -212,7 +213,8 @@ class InterfaceReader(Node):
             return keeper
         if new and without_mtu(made) == without_mtu(present):
             # Only its MTU was edited (a file of an older release is gone): what counts is the one of the next boot.
-            return keeper if keeper.own or keeper.later else dataclasses.replace(keeper, mtu=mtu_of(made))
+            mtu = keeper.mtu if keeper.own or keeper.later else last(sections(new), "Link", "MTUBytes")
+            return dataclasses.replace(keeper, mtu=mtu)
         what = "would be made otherwise" if new else "would not be made any more"
         why = f"{keeper.path} {what} from netplan's files as they are now (changed, and not applied)"
         return dataclasses.replace(keeper, refused=why)

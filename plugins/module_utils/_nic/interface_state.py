@@ -164,16 +164,27 @@ def parse_unit_file(text: str) -> list[tuple[str, str, str]]:
     return [(name, key, value) for name, settings in sections(text) for key, value in settings]
 
 
-def mtu_of(settings: Sequence[tuple[str, str, str]]) -> str:
-    """The last ``MTUBytes=`` of [Link], as written there; '' without one."""
-    return next((value for section, key, value in reversed(settings) if (section, key) == ("Link", "MTUBytes")), "")
+def values(parts: Sequence[Section], section: str, key: str) -> list[str]:
+    """All values of a key that may repeat; an empty one takes away those before it."""
+    found: list[str] = []
+    for name, settings in parts:
+        if name == section:
+            for each, value in settings:
+                if each == key:
+                    found = [*found, value] if value else []
+    return found
 
 
-def uses_dhcp_mtu(settings: Sequence[tuple[str, str, str]]) -> bool:
-    return any(
-        section.startswith("DHCP") and key == "UseMTU" and value in ("yes", "true", "1", "on")
-        for section, key, value in settings
-    )
+def last(parts: Sequence[Section], section: str, key: str) -> str:
+    return next(iter(reversed(values(parts, section, key))), "")
+
+
+def is_true(text: str) -> bool:
+    return text.lower() in ("yes", "true", "on", "1", "y", "t")
+
+
+def uses_dhcp_mtu(parts: Sequence[Section]) -> bool:
+    return any(is_true(last(parts, name, "UseMTU")) for name in ("DHCP", "DHCPv4"))
 
 
 def without_mtu(settings: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -304,12 +304,6 @@ def parse_topology(text: str, host: str) -> list[dict[str, Any]]:
                 continue
             if not _LINK.match(link):
                 raise ParseError("an unknown kind of link", host=host, thing="nvidia-smi topo -m", raw="\t".join(row))
-            pairs.append(
-                {
-                    "gpu": name,
-                    "nic": legend.get(column, column),
-                    "link": link,
-                    "gdr_by_default": link in _GDR_LINKS,
-                }
-            )
+            nic = legend.get(column, column)
+            pairs.append({"gpu": name, "nic": nic, "link": link, "gdr_by_default": link in _GDR_LINKS})
     return pairs

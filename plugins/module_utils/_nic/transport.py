@@ -50,12 +50,7 @@ def run_command(argv: Sequence[str], timeout: float) -> Finished:
     environment = dict(os.environ, LC_ALL="C", LANGUAGE="C")
     try:
         done = subprocess.run(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=environment,
-            timeout=timeout,
-            check=False,
+            list(argv), stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError from None

@@ -191,13 +191,12 @@ nonsense
 
 
 def test_a_unit_file_is_read_as_systemd_does() -> None:
-    settings = states.parse_unit_file(UNIT)
+    settings, parts = states.parse_unit_file(UNIT), states.sections(UNIT)
     assert ("Network", "Description", "two  lines") in settings and len(settings) == 5
-    assert states.mtu_of(settings) == "9000" and states.mtu_of(settings[:1]) == ""
-    assert states.uses_dhcp_mtu(settings) and not states.uses_dhcp_mtu(settings[:4])
-    assert not states.uses_dhcp_mtu([("Link", "UseMTU", "yes")]) and not states.uses_dhcp_mtu(
-        [("DHCP", "UseMTU", "no")]
-    )
+    assert states.last(parts, "Link", "MTUBytes") == "9000" and states.last(parts[:1], "Link", "MTUBytes") == ""
+    assert states.uses_dhcp_mtu(parts) and not states.uses_dhcp_mtu(parts[:-1])
+    for text in ("[Link]\nUseMTU=yes\n", "[DHCP]\nUseMTU=no\n", "[DHCP]\nUseMTU=yes\nUseMTU=no\n"):
+        assert not states.uses_dhcp_mtu(states.sections(text))
     assert [setting[1] for setting in states.without_mtu(settings)] == ["Name", "Description", "UseMTU"]
 
 
