@@ -134,13 +134,12 @@ def _setting(reader: RdmaReader, name: str, address: str, setting: str) -> str |
 
 
 def _gpus(reader: RdmaReader) -> list[dict[str, Any]]:
-    return [
-        {
-            "pci": function.address,
-            "numa_node": reader.number(
-                f"{function.address} NUMA node", "bus/pci/devices", function.address, "numa_node", optional=True
-            ),
-        }
-        for function in reader.sysfs.bus()
-        if kind_of(function.device_class, function.vendor) == "gpu"
-    ]
+    found = []
+    for address in reader.listing("bus/pci/devices"):
+        base = ("bus/pci/devices", address)
+        kind = reader.text(f"{address} class", *base, "class", optional=True) or ""
+        vendor = reader.text(f"{address} vendor", *base, "vendor", optional=True) or ""
+        if kind_of(kind[2:6], vendor.replace("0x", "")) == "gpu":
+            node = reader.number(f"{address} NUMA node", *base, "numa_node", optional=True)
+            found.append({"pci": address, "numa_node": node})
+    return found
