@@ -56,14 +56,7 @@ class LayerError(Exception):
     code = "layer_error"
 
     def __init__(
-        self,
-        what: str,
-        *,
-        host: str,
-        thing: str = "",
-        value: Any = None,
-        remedy: str = "",
-        **details: Any,
+        self, what: str, *, host: str, thing: str = "", value: Any = None, remedy: str = "", **details: Any
     ) -> None:
         subject = " ".join(part for part in (thing, "" if value is None else repr(value)) if part)
         text = ": ".join(part for part in (host, subject, what.rstrip(".")) if part) + "."

@@ -271,15 +271,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import failing
 from ..module_utils._nic.rdma import RdmaReader
-
-
-def _boot_id() -> str:
-    """Empty where /proc is hidden."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
-            return handle.read().strip()
-    except OSError:
-        return ""
+from ..module_utils._nic.transport import Sysfs
 
 
 def main() -> None:
@@ -297,7 +289,8 @@ def main() -> None:
     if options["tool_timeout"] < 1:
         module.fail_json(msg=f"{platform.node()}: tool_timeout is {options['tool_timeout']}; give a second or more.")
     with failing(module):
-        reader = RdmaReader(platform.node(), timeout=options["tool_timeout"], boot_id=_boot_id())
+        boot_id = Sysfs().read("/proc/sys/kernel/random/boot_id")
+        reader = RdmaReader(platform.node(), timeout=options["tool_timeout"], boot_id=boot_id)
         gather = (options[f"gather_{part}"] for part in ("counters", "node", "path"))
         module.exit_json(changed=False, **reader.read(options["device"], *gather))
 

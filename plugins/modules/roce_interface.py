@@ -158,20 +158,20 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._layer import exit_with, failing
 from ..module_utils._nic import wishes
+from ..module_utils._nic.interface_layer import InterfaceLayer
 from ..module_utils._nic.interface_restore import RestoreLayer, request
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=wishes.INTERFACE, supports_check_mode=True)
     options, host = module.params, platform.node()
+    layer: InterfaceLayer
     with failing(module):
         if options["restore"] is not None:
-            back = RestoreLayer(wishes.interface_reader(options, host), request(host, options["restore"]))
+            layer = RestoreLayer(wishes.interface_reader(options, host), request(host, options["restore"]))
         else:
-            layer, wanted = wishes.interface(options, host)
-    if options["restore"] is not None:
-        exit_with(module, back, back.wanted)
-    exit_with(module, layer, wanted)
+            layer, _wanted = wishes.interface(options, host)
+    exit_with(module, layer, layer.wanted)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,20 @@ import ipaddress
 import re
 from typing import Iterator, Mapping, NamedTuple
 
-from .boot_state import Interface, NextBoot, Planned, Tree, normal_route
+from .boot_state import NextBoot, Planned, Tree
+from .interface_plan import LIST_DIRECTORY, UNIT_DIRECTORY, instance
+from .interface_state import Link, normal_route
 
 INTERFACES = "/etc/network/interfaces"
-UNITS = "/etc/systemd/system"
-MTU_LISTS = "/etc/rocemesh/mtu"  # one file per interface: lines NAME MTU
 _METHODS = frozenset(
-    ("static", "dhcp", "manual", "auto", "loopback", "ppp", "bootp", "tunnel", "v4tunnel", "6to4", "wvdial", "ipv4ll",
-     "none", "can")
-)  # fmt: skip
+    {"static", "dhcp", "manual", "auto", "loopback", "ppp", "bootp", "tunnel", "v4tunnel", "6to4", "wvdial"}
+    | {"ipv4ll", "none", "can"}
+)
 _COMMANDS = ("up", "post-up", "pre-up")
 _STARTED = ("auto", "allow-auto", "allow-hotplug")
 _UNFOLLOWED = ("mapping", "template", "rename")
 _DEEPEST = 5  # files that source one another
+_NOTHING = ("/bin/true", "/bin/false", "/usr/bin/false", "/usr/bin/true")  # in place of a driver
 
 
 class Stanza(NamedTuple):
@@ -96,17 +97,13 @@ def _sourced(tree: Tree, path: str, patterns: list[str], is_folder: bool) -> Ite
                 yield one
 
 
-def is_starting(tree: Tree) -> bool:
-    return tree.is_enabled("networking.service")
-
-
-def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot) -> frozenset[str]:
-    """Add what ifupdown sets up to ``boot``, and return the interfaces that its files name."""
+def apply(tree: Tree, boot: NextBoot) -> None:
+    """Add what ifupdown sets up to ``boot``."""
     try:
         found = parse(tree)
     except Refused as error:
         boot.invalid[INTERFACES] = str(error)
-        return frozenset()
+        return
     for stanza in found.stanzas:
         if stanza.method in _UNFOLLOWED:
             boot.unknown[stanza.interface] = f"{stanza.path} has a {stanza.method}, which is not followed here"
@@ -117,7 +114,6 @@ def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot) -> frozens
         if stanza.path not in planned.by:
             planned.by.append(stanza.path)
         _stanza(stanza, planned, boot)
-    return frozenset(one.interface for one in found.stanzas if one.method != "loopback")
 
 
 def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
@@ -239,14 +235,14 @@ def _routed(destination: str, via: str, path: str, boot: NextBoot) -> None:
 
 def apply_units(tree: Tree, boot: NextBoot) -> None:
     """Units of /etc that start at boot, rc.local, and this collection's own unit with its lists."""
-    for path in tree.folder(MTU_LISTS):
+    for path in tree.folder(LIST_DIRECTORY):
         name = path.rpartition("/")[2]
-        if any(link.endswith(f"/rocemesh-mtu@{_instance(name)}.service") for link in tree.links):
+        if any(link.endswith(f"/rocemesh-mtu@{instance(name)}.service") for link in tree.links):
             for line in tree.files[path].splitlines():
                 words = line.split()
                 if len(words) == 2 and words[1].isdigit():
                     boot.interfaces.setdefault(words[0], Planned()).set_mtu(int(words[1]), path)
-    for path in tree.folder(UNITS):
+    for path in tree.folder(UNIT_DIRECTORY):
         unit = path.rpartition("/")[2]
         if not path.endswith(".service") or unit.endswith("@.service") or not tree.is_enabled(unit):
             continue
@@ -262,23 +258,14 @@ def apply_units(tree: Tree, boot: NextBoot) -> None:
                 commands(line, script, boot)
 
 
-def _instance(name: str) -> str:
-    kept = "".join(one if one.isalnum() or one in ":_." else f"\\x{ord(one):02x}" for one in name)
-    return kept if not kept.startswith(".") else "\\x2e" + kept[1:]
-
-
-def apply_drivers(tree: Tree, links: Mapping[str, Interface], boot: NextBoot) -> None:
+def apply_drivers(tree: Tree, links: Mapping[str, Link], boot: NextBoot) -> None:
     """Drivers that modprobe's files keep from loading."""
     barred: dict[str, str] = {}
     for path in tree.folder("/etc/modprobe.d"):
         if path.endswith(".conf"):
             for line in tree.files.get(path, "").splitlines():
                 words = line.split()
-                refused = (
-                    len(words) > 2
-                    and words[0] == "install"
-                    and words[2] in ("/bin/true", "/bin/false", "/usr/bin/false", "/usr/bin/true")
-                )
+                refused = len(words) > 2 and words[0] == "install" and words[2] in _NOTHING
                 if len(words) > 1 and (words[0] == "blacklist" or refused):
                     barred[words[1].replace("-", "_")] = path
     for link in links.values():

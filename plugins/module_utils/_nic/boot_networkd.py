@@ -8,26 +8,21 @@ from __future__ import annotations
 import fnmatch
 import ipaddress
 import re
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, Sequence
 
-from .boot_state import Interface, NextBoot, Planned, Tree, normal_route
-
-# In systemd's own order: an earlier folder's file hides one of the same name.
-FOLDERS = (
-    "/etc/systemd/network",
-    "/run/systemd/network",
-    "/usr/local/lib/systemd/network",
-    "/usr/lib/systemd/network",
-    "/lib/systemd/network",
+from .boot_state import NextBoot, Planned, Tree
+from .interface_state import (
+    NETWORK_FOLDERS,
+    Link,
+    Section,
+    is_true,
+    last,
+    normal_route,
+    sections,
+    uses_dhcp_mtu,
+    values,
 )
 
-
-class Section(NamedTuple):
-    name: str
-    settings: list[tuple[str, str]]
-
-
-_TRUE = frozenset(("yes", "true", "on", "1", "y", "t"))
 _FALSE = frozenset(("no", "false", "off", "0", "n", "f"))
 _SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 # Keys of [Network] that put an interface below another one, or make one on top of it.
@@ -39,40 +34,6 @@ class CannotTell(Exception):
     """A file may or may not be for this interface; its text names the key."""
 
 
-def sections(text: str) -> list[Section]:
-    """The sections in their order, each as often as it is there; lines of a comment do not end a continued one."""
-    found: list[Section] = []
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        words = line.strip()
-        if not words or words[0] in "#;":
-            continue
-        if words.startswith("[") and words.endswith("]"):
-            found.append(Section(words[1:-1], []))
-        elif "=" in words and found:
-            key, _equals, value = words.partition("=")
-            found[-1][1].append((key.strip(), value.strip().strip('"')))
-    return found
-
-
-def values(parts: Sequence[Section], section: str, key: str) -> list[str]:
-    """All values of a key that may repeat; an empty one takes away those before it."""
-    found: list[str] = []
-    for name, settings in parts:
-        if name == section:
-            for each, value in settings:
-                if each == key:
-                    found = [*found, value] if value else []
-    return found
-
-
-def last(parts: Sequence[Section], section: str, key: str) -> str:
-    return next(iter(reversed(values(parts, section, key))), "")
-
-
-def is_true(text: str) -> bool:
-    return text.lower() in _TRUE
-
-
 def size(text: str) -> int:
     """``9000``, ``9K``; 0 for what systemd ignores."""
     found = re.fullmatch(r"(\d+)\s*([KMG]?)", text.strip())
@@ -81,36 +42,27 @@ def size(text: str) -> int:
 
 def files(tree: Tree, suffix: str) -> Iterator[tuple[str, list[Section]]]:
     """The files of one kind that are in force, in the order in which they are tried, with their drop-ins."""
-    chosen: dict[str, str] = {}
-    for folder in reversed(FOLDERS):
-        for path in tree.folder(folder):
-            if path.endswith(suffix):
-                chosen[path.rpartition("/")[2]] = path
-    for name in sorted(chosen):
-        text = tree.files.get(chosen[name], "")
-        if chosen[name] in tree.masked or not text.strip():
+    for name, path in tree.in_force(NETWORK_FOLDERS, suffix).items():
+        text = tree.files.get(path, "")
+        if path in tree.masked or not text.strip():
             continue
         parts = sections(text)
         for dropin in dropins(tree, name):
             parts += sections(tree.files.get(dropin, ""))
-        yield chosen[name], parts
+        yield path, parts
 
 
 def dropins(tree: Tree, name: str) -> list[str]:
-    found: dict[str, str] = {}
-    for folder in reversed(FOLDERS):
-        for path in tree.folder(f"{folder}/{name}.d"):
-            if path.endswith(".conf"):
-                found[path.rpartition("/")[2]] = path
-    return [found[each] for each in sorted(found) if found[each] not in tree.masked]
+    found = tree.in_force([f"{folder}/{name}.d" for folder in NETWORK_FOLDERS], ".conf")
+    return [path for path in found.values() if path not in tree.masked]
 
 
 # ---- matching -------------------------------------------------------------------------------------------------------
 
 
-def matches(parts: Sequence[Section], link: Interface, command_line: str = "") -> bool:
+def matches(parts: Sequence[Section], link: Link, command_line: str = "") -> bool:
     """Raises CannotTell if all that is known fits and a key is left that is not known here."""
-    settings = [(key, value) for name, rows in parts if name == "Match" for key, value in rows if value]
+    settings = [(key, value.strip('"')) for name, rows in parts if name == "Match" for key, value in rows if value]
     wanted: dict[str, list[str]] = {}
     for key, value in settings:
         wanted.setdefault(key, []).extend(value.split())
@@ -125,7 +77,7 @@ def matches(parts: Sequence[Section], link: Interface, command_line: str = "") -
     return True
 
 
-def _fits(key: str, words: list[str], link: Interface, command_line: str) -> bool | None:
+def _fits(key: str, words: list[str], link: Link, command_line: str) -> bool | None:
     """None: not known here."""
     names = {
         "Name": [link.name],
@@ -169,7 +121,7 @@ def is_starting(tree: Tree) -> bool:
     return made or tree.is_enabled("systemd-networkd.service")
 
 
-def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, command_line: str = "") -> None:
+def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, command_line: str = "") -> None:
     """Add what networkd sets up to ``boot``."""
     networks = list(files(tree, ".network"))
     netdevs = {}
@@ -188,7 +140,7 @@ def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, command_li
     for name, (path, kind) in netdevs.items():
         if kind not in ("vlan", "macvlan", "ipvlan", "macvtap") or name in named:
             boot.created[name] = path
-    made = {name: Interface(name=name, kind=netdevs[name][1]) for name in boot.created if name not in links}
+    made = {name: Link(name=name, kind=netdevs[name][1]) for name in boot.created if name not in links}
     for link in [*links.values(), *made.values()]:
         try:
             found = next(((path, parts) for path, parts in networks if matches(parts, link, command_line)), None)
@@ -218,14 +170,13 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
             if not gateway.startswith("_") and ("Destination" in row or gateway):
                 _route(planned, row.get("Destination", "default"), gateway, path)
     dhcp = last(parts, "Network", "DHCP").lower()
-    planned.dhcp |= {4, 6} if dhcp in (*_TRUE, "both") else {4} if dhcp in ("ipv4", "v4") else set()
+    planned.dhcp |= {4, 6} if is_true(dhcp) or dhcp == "both" else {4} if dhcp in ("ipv4", "v4") else set()
     planned.dhcp |= {6} if dhcp in ("ipv6", "v6") else set()
     planned.router_advertisements = last(parts, "Network", "IPv6AcceptRA").lower() not in _FALSE
     for key in _MASTERS:
         if last(parts, "Network", key):
             planned.master, planned.master_by = last(parts, "Network", key), path
-    use_mtu = any(is_true(last(parts, name, "UseMTU")) for name in ("DHCP", "DHCPv4"))
-    planned.dhcp_mtu = bool(use_mtu and planned.dhcp)
+    planned.dhcp_mtu = bool(planned.dhcp) and uses_dhcp_mtu(parts)
     if last(parts, "Link", "ActivationPolicy") in ("down", "always-down"):
         planned.down_by = path
     mtu = size(last(parts, "Link", "MTUBytes"))
@@ -256,7 +207,7 @@ def _route(planned: Planned, destination: str, gateway: str, path: str) -> None:
 # ---- names ----------------------------------------------------------------------------------------------------------
 
 
-def apply_links(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, command_line: str = "") -> None:
+def apply_links(tree: Tree, links: Mapping[str, Link], boot: NextBoot, command_line: str = "") -> None:
     """Names, and the MTU that udev sets before anybody else. Only of devices that udev knows."""
     found = list(files(tree, ".link"))
     for link in links.values():
@@ -283,7 +234,7 @@ _POLICIES = {"onboard": "ID_NET_NAME_ONBOARD", "slot": "ID_NET_NAME_SLOT", "path
              "mac": "ID_NET_NAME_MAC", "database": "ID_NET_NAME_FROM_DATABASE"}  # fmt: skip
 
 
-def _name(parts: Sequence[Section], link: Interface, command_line: str) -> str:
+def _name(parts: Sequence[Section], link: Link, command_line: str) -> str:
     """The name at the next boot, "" if it is not known."""
     policies = last(parts, "Link", "NamePolicy").split()
     if "net.ifnames=0" in command_line.split():

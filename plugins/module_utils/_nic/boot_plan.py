@@ -6,21 +6,19 @@ Pure: no I/O. Imports on Python 3.8: runs on the nodes.
 from __future__ import annotations
 
 from . import boot_commands, boot_networkd, boot_profiles
-from .boot_networkd import sections
 from .boot_state import NextBoot, Present, Tree
+from .interface_state import sections
 
 
 def next_boot(tree: Tree, present: Present) -> NextBoot:
     boot = NextBoot()
     links = present.interfaces
     boot_networkd.apply_links(tree, links, boot, present.command_line)
-    ifupdown, manager, networkd = (
-        boot_commands.is_starting(tree),
-        boot_profiles.is_starting(tree),
-        boot_networkd.is_starting(tree),
-    )
+    ifupdown = tree.is_enabled("networking.service")
+    manager = tree.is_enabled("NetworkManager.service")
+    networkd = boot_networkd.is_starting(tree)
     if ifupdown:
-        boot_commands.apply(tree, links, boot)
+        boot_commands.apply(tree, boot)
     if manager:
         boot_profiles.apply(tree, links, boot, _left_to_ifupdown(tree))
     if networkd:

@@ -10,15 +10,15 @@ import ipaddress
 import re
 from typing import Iterator, Mapping
 
-from .boot_networkd import sections
-from .boot_state import Interface, NextBoot, Planned, Tree, normal_route
+from .boot_state import NextBoot, Planned, Tree
+from .interface_state import Link, normal_route, sections
 
 KEYFILES = (
     "/etc/NetworkManager/system-connections",
     "/run/NetworkManager/system-connections",
     "/usr/lib/NetworkManager/system-connections",
 )
-CONFIGURATION = ("/usr/lib/NetworkManager/conf.d", "/run/NetworkManager/conf.d", "/etc/NetworkManager/conf.d")
+CONFIGURATION = ("/etc/NetworkManager/conf.d", "/run/NetworkManager/conf.d", "/usr/lib/NetworkManager/conf.d")
 IFCFG = "/etc/sysconfig/network-scripts"
 TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
@@ -56,7 +56,7 @@ class Profile:
     def is_automatic(self) -> bool:
         return self.get("connection", "autoconnect", "true").lower() not in _NO
 
-    def fits(self, link: Interface) -> bool:
+    def fits(self, link: Link) -> bool:
         if self.kind != link.kind:
             return False
         if self.interface and self.interface != link.name:
@@ -92,11 +92,7 @@ def profiles(tree: Tree) -> list[Profile]:
     return [*found.values(), *_ifcfg(tree)]
 
 
-def is_starting(tree: Tree) -> bool:
-    return tree.is_enabled("NetworkManager.service")
-
-
-def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, ifupdown: frozenset[str] = frozenset()) -> None:
+def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, ifupdown: frozenset[str] = frozenset()) -> None:
     """Add what NetworkManager sets up to ``boot``; ``ifupdown``: interfaces that its plugin leaves to ifupdown."""
     there = [one for one in profiles(tree) if one.is_automatic()]
     refused, plain = _configuration(tree)
@@ -104,7 +100,7 @@ def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, ifupdown: 
         if one.kind in _VIRTUAL and one.interface:
             boot.created.setdefault(one.interface, one.path)
     names = {one.uuid: one.interface for one in there if one.uuid and one.interface}
-    made = {name: Interface(name=name, kind=next(one.kind for one in there if one.interface == name))
+    made = {name: Link(name=name, kind=next(one.kind for one in there if one.interface == name))
             for name in boot.created if name not in links and any(one.interface == name for one in there)}  # fmt: skip
     times = {
         key: int(value) for _name, rows in sections(tree.files.get(TIMES, "")) for key, value in rows if value.isdigit()
@@ -130,7 +126,7 @@ def apply(tree: Tree, links: Mapping[str, Interface], boot: NextBoot, ifupdown: 
             planned.dhcp_mtu = True
 
 
-def _choose(found: list[Profile], link: Interface, times: Mapping[str, int]) -> Profile | None:
+def _choose(found: list[Profile], link: Link, times: Mapping[str, int]) -> Profile | None:
     """By priority; of equal ones that which was up last, so the present one."""
     return max(found, key=lambda one: (one.priority, one.uuid == link.profile, times.get(one.uuid, 0)), default=None)
 
@@ -139,13 +135,9 @@ def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
     """unmanaged-devices and no-auto-default; the last file that sets one wins."""
     refused: list[str] = []
     plain: list[str] = []
-    chosen: dict[str, str] = {}
-    for folder in CONFIGURATION:
-        for path in tree.folder(folder):
-            if path.endswith(".conf"):
-                chosen[path.rpartition("/")[2]] = path
-    etc = [chosen[name] for name in sorted(chosen) if chosen[name].startswith("/etc/")]
-    rest = [chosen[name] for name in sorted(chosen) if not chosen[name].startswith("/etc/")]
+    found = tree.in_force(CONFIGURATION, ".conf").values()
+    etc = [path for path in found if path.startswith("/etc/")]
+    rest = [path for path in found if not path.startswith("/etc/")]
     for path in [*rest, "/etc/NetworkManager/NetworkManager.conf", *etc]:
         if path in tree.masked:
             continue
@@ -158,7 +150,7 @@ def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
     return refused, plain
 
 
-def _is_listed(words: list[str], link: Interface) -> bool:
+def _is_listed(words: list[str], link: Link) -> bool:
     """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*`` and ``except:``."""
     listed = False
     for word in (each.strip() for each in words):

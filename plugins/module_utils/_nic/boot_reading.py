@@ -5,23 +5,23 @@ netplan's generator runs on a copy of its files; everything else is read. Import
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 import stat
-from typing import Any, Iterator
+from typing import Any
 
 from .._layer import LayerError
-from .boot_networkd import FOLDERS, sections
 from .boot_plan import next_boot
 from .boot_profiles import CONFIGURATION, KEYFILES
-from .boot_state import Interface, Present, Tree, as_result, parse_interfaces, parse_mounts, parse_routes
-from .interface_reading import InterfaceReader, NetplanCopy
-from .interface_state import parse_link_state
+from .boot_state import Present, Tree, as_result, parse_mounts
+from .interface_reading import NETPLAN, InterfaceReader, netplan_copy
+from .interface_state import NETWORK_FOLDERS, Link, parse_pairs, parse_routes, sections
 from .manifest import leftovers
 
 # Files right in these folders.
 _FOLDERS = (
-    *FOLDERS,
+    *NETWORK_FOLDERS,
     *KEYFILES,
     *CONFIGURATION,
     "/etc/network/interfaces.d",
@@ -51,7 +51,7 @@ def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
     except (LayerError, OSError) as error:
         found["unknown"] = [f"interfaces: {error}"]
     try:
-        found["leftovers"] = [one.as_result() for one in leftovers(reader.root)]
+        found["leftovers"] = [one._asdict() for one in leftovers(reader.root)]
     except (LayerError, OSError) as error:
         found["unknown"].append(f"leftovers: {error}")
     return found
@@ -60,71 +60,54 @@ def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
 # ---- the files of the next boot -------------------------------------------------------------------------------------
 
 
-class _Files:
-    """What a `Tree` holds, while it is read."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.masked: set[str] = set()
-        self.links: set[str] = set()
-        self.loose: set[str] = set()
-        self.executable: set[str] = set()
-
-    def take(self, path: str, root: str) -> None:
-        place = os.path.join(root, path.lstrip("/"))
-        if os.path.islink(place) and os.path.realpath(place) == "/dev/null":
-            self.masked.add(path)
+def _take(tree: Tree, path: str, root: str) -> None:
+    place = os.path.join(root, path.lstrip("/"))
+    if os.path.islink(place) and os.path.realpath(place) == "/dev/null":
+        tree.masked.add(path)
+        return
+    try:
+        known = os.stat(place)
+        if not stat.S_ISREG(known.st_mode) or known.st_size > _LARGEST:
             return
-        try:
-            known = os.stat(place)
-            if not stat.S_ISREG(known.st_mode) or known.st_size > _LARGEST:
-                return
-            with open(place, encoding="utf-8", errors="replace") as stream:
-                self.files[path] = stream.read()
-        except OSError:
-            return
-        if known.st_mode & 0o077 or (os.geteuid() == 0 and known.st_uid != 0):
-            self.loose.add(path)
-        if known.st_mode & 0o111:
-            self.executable.add(path)
+        with open(place, encoding="utf-8", errors="replace") as stream:
+            tree.files[path] = stream.read()
+    except OSError:
+        return
+    if known.st_mode & 0o077 or (os.geteuid() == 0 and known.st_uid != 0):
+        tree.loose.add(path)
+    if known.st_mode & 0o111:
+        tree.executable.add(path)
 
-    def folder(self, path: str, root: str, of_netplan: bool = False) -> None:
-        """What netplan's generator has made in /run is made anew at the next boot: that is read from the copy."""
-        for name in _names(os.path.join(root, path.lstrip("/"))):
-            if path.startswith("/run/") and not name.endswith(".d") and is_of_netplan(name) != of_netplan:
-                continue
-            place = os.path.join(root, path.lstrip("/"), name)
-            if not os.path.isdir(place):
-                self.take(f"{path}/{name}", root)
-            elif name.endswith(".d") and not of_netplan:
-                for each in _names(place):
-                    self.take(f"{path}/{name}/{each}", root)
+
+def _take_folder(tree: Tree, path: str, root: str, of_netplan: bool = False) -> None:
+    """What netplan's generator has made in /run is made anew at the next boot: that is read from the copy."""
+    for name in _names(os.path.join(root, path.lstrip("/"))):
+        if path.startswith("/run/") and not name.endswith(".d") and is_of_netplan(name) != of_netplan:
+            continue
+        place = os.path.join(root, path.lstrip("/"), name)
+        if not os.path.isdir(place):
+            _take(tree, f"{path}/{name}", root)
+        elif name.endswith(".d") and not of_netplan:
+            for each in _names(place):
+                _take(tree, f"{path}/{name}/{each}", root)
 
 
 def read_tree(reader: InterfaceReader) -> Tree:
-    found = _Files()
+    tree = Tree()
     for path in _FOLDERS:
-        found.folder(path, reader.root)
+        _take_folder(tree, path, reader.root)
     for path in _SINGLE:
-        found.take(path, reader.root)
+        _take(tree, path, reader.root)
     for base in _WANTS:
         for place in glob.glob(os.path.join(reader.root, base.lstrip("/"), "*", "*")):
             if os.path.dirname(place).endswith((".wants", ".requires")):
-                found.links.add("/" + os.path.relpath(place, reader.root))
-    refused = ""
+                tree.links.add("/" + os.path.relpath(place, reader.root))
     if _has_netplan(reader):
-        with NetplanCopy(reader) as (copy, said):
-            refused = said.replace(copy, "")
-            for path in (FOLDERS[1], KEYFILES[1], CONFIGURATION[1]):
-                found.folder(path, copy, of_netplan=True)
-    return Tree(
-        found.files,
-        frozenset(found.masked),
-        frozenset(found.links),
-        frozenset(found.loose),
-        frozenset(found.executable),
-        refused,
-    )
+        with netplan_copy(reader) as (copy, said):
+            tree.netplan = said.replace(copy, "")
+            for path in (NETWORK_FOLDERS[1], KEYFILES[1], CONFIGURATION[1]):
+                _take_folder(tree, path, copy, of_netplan=True)
+    return tree
 
 
 def is_of_netplan(name: str) -> bool:
@@ -133,8 +116,7 @@ def is_of_netplan(name: str) -> bool:
 
 def _has_netplan(reader: InterfaceReader) -> bool:
     """Files, and a generator for them: without one the boot makes nothing of them."""
-    folders = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
-    there = any(glob.glob(os.path.join(reader.root, folder, "*.yaml")) for folder in folders)
+    there = any(glob.glob(os.path.join(reader.root, folder, "*.yaml")) for folder in NETPLAN)
     return there and (any(os.path.exists(one) for one in reader.generators) or reader.which("netplan") is not None)
 
 
@@ -149,8 +131,7 @@ def _names(folder: str) -> list[str]:
 
 
 def read_present(reader: InterfaceReader) -> Present:
-    found = parse_interfaces(reader.ip("-details", "-json", "address", "show"), reader.host)
-    interfaces = {name: _known(reader, link) for name, link in found.items()}
+    interfaces = {name: _known(reader, link) for name, link in reader.links().items() if name != "lo"}
     routes: dict[str, Any] = {}
     for family in (4, 6):
         text = reader.ip(f"-{family}", "-json", "route", "show")
@@ -165,10 +146,10 @@ def read_present(reader: InterfaceReader) -> Present:
     )
 
 
-def _known(reader: InterfaceReader, link: Interface) -> Interface:
-    """With what other files know: driver, who manages it, its udev record."""
-    networkd = parse_link_state(reader.read(f"/run/systemd/netif/links/{link.number}"))
-    device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.number}"))
+def _known(reader: InterfaceReader, link: Link) -> Link:
+    """With who manages it, and its udev record."""
+    networkd = parse_pairs(reader.read(f"/run/systemd/netif/links/{link.index}"))
+    device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.index}"))
               for key, value in rows}  # fmt: skip
     manager = ""
     if networkd.get("NETWORK_FILE"):
@@ -177,11 +158,11 @@ def _known(reader: InterfaceReader, link: Interface) -> Interface:
         manager = "NetworkManager"
     elif f"{link.name}={link.name}" in reader.read("/run/network/ifstate").split():
         manager = "ifupdown"
-    return link._replace(
-        driver=reader.driver(link.name),
+    return dataclasses.replace(
+        link,
         manager=manager,
         profile=device.get("connection-uuid", ""),
-        udev=dict(_properties(reader.read(f"/run/udev/data/n{link.number}"))),
+        udev=parse_pairs(reader.read(f"/run/udev/data/n{link.index}"), "E:"),
         renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",
     )
 
@@ -190,13 +171,6 @@ def _is_taken_over(reader: InterfaceReader, name: str) -> bool:
     """Another program has set it up (Docker its bridge), and NetworkManager has made a profile of what it found."""
     rows = sections(reader.read(f"/run/NetworkManager/system-connections/{name}.nmconnection"))
     return any(row == ("external", "true") for _section, settings in rows for row in settings)
-
-
-def _properties(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        if line.startswith("E:") and "=" in line:
-            key, _equals, value = line[2:].partition("=")
-            yield key, value
 
 
 def _devices(reader: InterfaceReader) -> dict[str, str]:

@@ -7,51 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import json
 import re
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
-from .._layer import ParseError
+from .interface_state import DEFAULT_MTU, Link, Route
 
-DEFAULT_MTU = 1500
 # Their interfaces appear with DEFAULT_MTU; other drivers (ena, gve, virtio_net, hv_netvsc) take the MTU of their host.
 _PLAIN_DRIVERS = frozenset(
-    ("mlx5_core", "mlx4_en", "vmxnet3", "e1000", "e1000e", "igb", "ixgbe", "i40e", "ice", "bnxt_en")
+    {"mlx5_core", "mlx4_en", "vmxnet3", "e1000", "e1000e", "igb", "ixgbe", "i40e", "ice", "bnxt_en"}
 )
 # Routes of the kernel, of router advertisements and of routing daemons: in no file that is read here.
 _LIVING_ROUTES = frozenset(
-    [
-        "kernel",
-        "ra",
-        "redirect",
-        "bird",
-        "zebra",
-        "bgp",
-        "ospf",
-        "isis",
-        "rip",
-        "eigrp",
-        "babel",
-        "gated",
-        "mrt",
-        "xorp",
-        "dnrouted",
-        "ntk",
-        "keepalived",
-        "openr",
-    ]
+    {"kernel", "ra", "redirect", "bird", "zebra", "bgp", "ospf", "isis", "rip", "eigrp", "babel", "gated", "mrt"}
+    | {"xorp", "dnrouted", "ntk", "keepalived", "openr"}
 )
 
 
-class Route(NamedTuple):
-    """``gateway``: "" for none."""
-
-    family: int
-    destination: str
-    gateway: str
-
-
-class Tree(NamedTuple):
+@dataclasses.dataclass
+class Tree:
     """The files that the next boot reads: those on disk, with what netplan makes of its own ones anew.
 
     ``files``: path -> text; ``masked``: linked to /dev/null; ``links``: other symbolic links; ``loose``: files that
@@ -59,42 +32,26 @@ class Tree(NamedTuple):
     files cannot be used, "" if they can.
     """
 
-    files: Mapping[str, str]
-    masked: frozenset[str] = frozenset()
-    links: frozenset[str] = frozenset()
-    loose: frozenset[str] = frozenset()
-    executable: frozenset[str] = frozenset()
+    files: dict[str, str] = dataclasses.field(default_factory=dict)
+    masked: set[str] = dataclasses.field(default_factory=set)
+    links: set[str] = dataclasses.field(default_factory=set)
+    loose: set[str] = dataclasses.field(default_factory=set)
+    executable: set[str] = dataclasses.field(default_factory=set)
     netplan: str = ""
 
     def folder(self, path: str) -> list[str]:
         """Files right below ``path``, sorted."""
         return sorted(name for name in {*self.files, *self.masked} if name.rpartition("/")[0] == path)
 
+    def in_force(self, folders: Sequence[str], suffix: str) -> dict[str, str]:
+        """Name -> path, by name; of one name that in the first of these folders that has it."""
+        found = {path.rpartition("/")[2]: path for folder in reversed(folders) for path in self.folder(folder)}
+        return {name: found[name] for name in sorted(found) if name.endswith(suffix)}
+
     def is_enabled(self, unit: str) -> bool:
         return f"/etc/systemd/system/{unit}" not in self.masked and any(
             link.endswith((f".wants/{unit}", f".requires/{unit}")) for link in self.links
         )
-
-
-class Interface(NamedTuple):
-    """An interface as it is now. ``manager``: who says that it is theirs, "" if none does; ``profile``: the UUID of
-    NetworkManager's profile; ``udev``: properties of its udev record; ``renamed``: whether its name came from udev."""
-
-    name: str
-    number: int = 0
-    mtu: int = DEFAULT_MTU
-    kind: str = ""
-    master: str = ""
-    parent: str = ""
-    driver: str = ""
-    mac: str = ""
-    carrier: bool = True
-    addresses: tuple[str, ...] = ()
-    dynamic: frozenset[str] = frozenset()
-    manager: str = ""
-    profile: str = ""
-    udev: Mapping[str, str] = {}
-    renamed: bool = False
 
 
 class Mount(NamedTuple):
@@ -110,7 +67,7 @@ class Mount(NamedTuple):
 class Present(NamedTuple):
     """``devices``: what fstab may name (UUID=..., /dev/...) -> MAJOR:MINOR of the device that is there now."""
 
-    interfaces: Mapping[str, Interface]
+    interfaces: Mapping[str, Link]
     routes: Mapping[str, frozenset[tuple[Route, str]]]  # interface -> (route, protocol)
     mounts: tuple[Mount, ...] = ()
     devices: Mapping[str, str] = {}
@@ -175,73 +132,6 @@ class Difference(NamedTuple):
         return f"{self.place}: {thing} is {self.now or 'none'}, after the next boot {self.then or 'none'} ({self.file})"
 
 
-# ---- what is there now ----------------------------------------------------------------------------------------------
-
-
-def parse_interfaces(text: str, host: str) -> dict[str, Interface]:
-    """``ip -details -json address show`` -> name -> interface, without what other files know."""
-    found = {}
-    try:
-        for row in json.loads(text or "[]"):
-            if not row or row.get("link_type") == "loopback" or row["ifname"] == "lo":
-                continue
-            addresses, dynamic = [], set()
-            for one in row.get("addr_info", []):
-                if (
-                    one.get("scope", "global") != "global"
-                    or one.get("temporary")
-                    or one.get("protocol") == "keepalived"
-                ):
-                    continue
-                address = str(ipaddress.ip_interface(f"{one['local']}/{one['prefixlen']}"))
-                if ipaddress.ip_interface(address).is_link_local:
-                    continue
-                addresses.append(address)
-                if one.get("dynamic") or one.get("mngtmpaddr"):
-                    dynamic.add(address)
-            found[row["ifname"]] = Interface(
-                name=row["ifname"],
-                number=int(row["ifindex"]),
-                mtu=int(row["mtu"]),
-                kind=row.get("linkinfo", {}).get("info_kind", ""),
-                master=row.get("master", ""),
-                parent=row.get("link", "") or "",
-                mac=str(row.get("permaddr") or row.get("address") or "").lower(),
-                carrier="NO-CARRIER" not in row.get("flags", []) and "UP" in row.get("flags", ["UP"]),
-                addresses=tuple(addresses),
-                dynamic=frozenset(dynamic),
-            )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None
-    return found
-
-
-def parse_routes(text: str, family: int, host: str) -> dict[str, frozenset[tuple[Route, str]]]:
-    """``ip -json route show`` of one family -> interface -> its routes, each with the protocol that set it."""
-    found: dict[str, set[tuple[Route, str]]] = {}
-    try:
-        for row in json.loads(text or "[]"):
-            if row.get("type", "unicast") != "unicast":
-                continue
-            for hop in row.get("nexthops") or [row]:
-                via = hop.get("gateway") or (hop.get("via") or {}).get("host") or ""
-                route = normal_route(str(row["dst"]), str(via), family)
-                found.setdefault(str(hop["dev"]), set()).add((route, str(row.get("protocol", "boot"))))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ParseError("no list of routes", host=host, thing="ip -json route show", raw=text) from None
-    return {name: frozenset(routes) for name, routes in found.items()}
-
-
-def normal_route(destination: str, via: str, family: int = 0) -> Route:
-    """Raises ValueError for what is no network."""
-    gateway = str(ipaddress.ip_address(via)) if via else ""
-    if destination in ("default", ""):
-        family = family or (6 if ":" in gateway else 4)
-        return Route(family, "default", gateway)
-    network = ipaddress.ip_network(destination, strict=False)
-    return Route(network.version, "default" if network.prefixlen == 0 else str(network), gateway)
-
-
 # ---- comparison -----------------------------------------------------------------------------------------------------
 
 
@@ -260,14 +150,14 @@ def compare(present: Present, boot: NextBoot) -> list[Difference]:
     return found
 
 
-def is_compared(link: Interface, boot: NextBoot) -> bool:
+def is_compared(link: Link, boot: NextBoot) -> bool:
     """Devices, and virtual interfaces that a network manager calls its own, but no bridge of an engine."""
     if link.manager:
         return True
     return bool(boot.managed and link.driver and not link.kind)
 
 
-def _interface(link: Interface, present: Present, boot: NextBoot) -> Iterator[Difference]:
+def _interface(link: Link, present: Present, boot: NextBoot) -> Iterator[Difference]:
     if link.name in boot.without:
         yield Difference("driver", link.name, link.driver, "", boot.without[link.name])
         return
@@ -295,9 +185,9 @@ def _family(address: str) -> int:
     return ipaddress.ip_interface(address).version
 
 
-def _addresses(link: Interface, planned: Planned) -> Iterator[Difference]:
-    kept = [one for one in link.addresses if one in planned.addresses or _comes_again(one, link, planned)]
-    lost = [one for one in link.addresses if one not in kept]
+def _addresses(link: Link, planned: Planned) -> Iterator[Difference]:
+    kept = [one for one in link.lasting if one in planned.addresses or _comes_again(one, link, planned)]
+    lost = [one for one in link.lasting if one not in kept]
     # A single address beside one that stays belongs to a program that moves it (VRRP, a load balancer).
     moving = [
         one
@@ -311,20 +201,20 @@ def _addresses(link: Interface, planned: Planned) -> Iterator[Difference]:
             then = next(same, "")
             then = then or ("by DHCP" if _family(one) in planned.dhcp else "")
             yield Difference("address", link.name, one, then, planned.addresses.get(then, planned.file))
-    known = {one.split("/")[0] for one in link.addresses}
+    known = {one.split("/")[0] for one in link.lasting}
     for one, file in sorted(planned.addresses.items()):
         if link.carrier and one.split("/")[0] not in known:
             yield Difference("address", link.name, "", one, file)
 
 
-def _comes_again(address: str, link: Interface, planned: Planned) -> bool:
-    if address not in link.dynamic:
+def _comes_again(address: str, link: Link, planned: Planned) -> bool:
+    if not link.lasting[address]:
         return False
     family = _family(address)
     return family in planned.dhcp or (family == 6 and planned.router_advertisements)
 
 
-def _routes(link: Interface, planned: Planned, routes: frozenset[tuple[Route, str]]) -> Iterator[Difference]:
+def _routes(link: Link, planned: Planned, routes: frozenset[tuple[Route, str]]) -> Iterator[Difference]:
     present = {route for route, _protocol in routes}
     for route, protocol in sorted(routes):
         family, destination, _via = route
@@ -346,7 +236,7 @@ def words(route: Route) -> str:
     return f"{route[1]} via {route[2]}" if route[2] else route[1]
 
 
-def _mtu(link: Interface, present: Present, boot: NextBoot) -> tuple[int, str]:
+def _mtu(link: Link, present: Present, boot: NextBoot) -> tuple[int, str]:
     """0: not known, so not compared."""
     planned = boot.interfaces.get(link.name, Planned())
     if planned.mtu:
@@ -364,22 +254,12 @@ def _mtu(link: Interface, present: Present, boot: NextBoot) -> tuple[int, str]:
 # ---- mounts ---------------------------------------------------------------------------------------------------------
 
 _SHARED = frozenset(
-    ["nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "gpfs", "glusterfs", "fuse.glusterfs", "fuse.sshfs"]
+    {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "gpfs", "glusterfs", "fuse.glusterfs", "fuse.sshfs"}
 )
-_DISKS = frozenset(["ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "f2fs", "jfs"])
+_DISKS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "f2fs", "jfs"})
 _ELSEWHERE = (
-    "/run/",
-    "/media/",
-    "/snap/",
-    "/proc/",
-    "/sys/",
-    "/dev/",
-    "/tmp/",
-    "/var/lib/docker/",
-    "/var/lib/kubelet/",
-    "/var/lib/containerd/",
-    "/var/lib/containers/",
-    "/var/snap/",
+    *("/run/", "/media/", "/snap/", "/proc/", "/sys/", "/dev/", "/tmp/", "/var/lib/docker/", "/var/lib/kubelet/"),
+    *("/var/lib/containerd/", "/var/lib/containers/", "/var/snap/"),
 )
 _STOPS = ", which is not there: the boot stops in emergency mode"
 
@@ -457,19 +337,19 @@ def _units(tree: Tree) -> set[str]:
 def _entry(entry: Entry, mount: Mount | None, present: Present) -> Iterator[Difference]:
     is_device = entry.source.startswith(("/dev/", "UUID=", "LABEL=", "PARTUUID=", "PARTLABEL=", "ID="))
     device = present.devices.get(entry.source, "")
+    stops = "" if "nofail" in entry.options else f"{entry.source}{_STOPS}"
+    then = ""
     if mount is None:
-        if device or not is_device:
-            yield Difference("mount", entry.target, "", entry.source, "/etc/fstab")
-        elif "nofail" not in entry.options:
-            yield Difference("mount", entry.target, "", f"{entry.source}{_STOPS}", "/etc/fstab")
-        return
-    if is_device and mount.kind in _DISKS and mount.kind != "btrfs":
-        if not device and "nofail" not in entry.options and entry.target != "/":
-            yield Difference("mount", entry.target, mount.source, f"{entry.source}{_STOPS}", "/etc/fstab")
-        elif device and mount.device and device != mount.device:
-            yield Difference("mount", entry.target, mount.source, entry.source, "/etc/fstab")
+        then = entry.source if device or not is_device else stops
+    elif is_device and mount.kind in _DISKS and mount.kind != "btrfs":
+        if not device:
+            then = stops if entry.target != "/" else ""
+        elif mount.device and device != mount.device:
+            then = entry.source
     elif mount.kind in _SHARED and not is_device and mount.source.rstrip("/") != entry.source.rstrip("/"):
-        yield Difference("mount", entry.target, mount.source, entry.source, "/etc/fstab")
+        then = entry.source
+    if then:
+        yield Difference("mount", entry.target, mount.source if mount else "", then, "/etc/fstab")
 
 
 def _would_be_gone(mount: Mount, kept: set[str], mounted: Mapping[str, Mount]) -> bool:

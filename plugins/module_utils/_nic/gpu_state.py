@@ -51,11 +51,6 @@ def parse_fabric_version(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def parse_unit(text: str) -> dict[str, str]:
-    """``systemctl show -p A,B UNIT``: lines of key=value."""
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-
 def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
@@ -91,12 +86,8 @@ def driver_problems(host: str, found: Mapping[str, Any]) -> list[str]:
             f"{host}: {len(on_bus)} NVIDIA GPU(s) on the PCI bus, and nvidia-smi -L shows {len(gpus)} (driver "
             f"{driver['loaded']}). What to do: dmesg | grep -i -E 'NVRM|Xid' names the one that failed."
         )
-    return problems + fabric_problems(host, found)
-
-
-def fabric_problems(host: str, found: Mapping[str, Any]) -> list[str]:
-    """Where NVSwitches are, Fabric Manager runs, in the driver's version."""
-    return fabric_on_disk(host, found) + _fabric_running(host, found)
+    # Where NVSwitches are, Fabric Manager runs, in the driver's version.
+    return problems + fabric_on_disk(host, found) + _fabric_running(host, found)
 
 
 def _switches(host: str, found: Mapping[str, Any]) -> str:
@@ -210,16 +201,15 @@ def image_problems(host: str, gpus: int, stack: Mapping[str, Any]) -> list[str]:
 
 
 def problems(host: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Everything that is known before an image runs. ``wanted``: ``ranks`` (0: as many as GPUs), ``idle_allowed``,
-    ``image`` (cpu, cuda or ''), ``cpu_allowed``, ``image_cuda``, ``waits_for`` (see `waiting`)."""
+    """Everything that is known before an image runs. ``wanted``: options of the module gpu_info."""
     staying, later = before_the_window(host, found) if wanted.get("waits_for") else (driver_problems(host, found), [])
     on_bus = sum(device["kind"] == "gpu" for device in found["pci"])
     shown = len(found["gpus"] or ())
     gpus = max(on_bus, shown) if later else shown
     ranks = int(wanted.get("ranks") or 0)
     if gpus and ranks:
-        staying += rank_problems(host, gpus, ranks, bool(wanted.get("idle_allowed")))
-    if (found["usable"] or later) and wanted.get("image") == "cpu" and not wanted.get("cpu_allowed"):
+        staying += rank_problems(host, gpus, ranks, bool(wanted.get("allow_idle_gpus")))
+    if (found["usable"] or later) and wanted.get("image") == "cpu" and not wanted.get("allow_cpu"):
         staying += image_problems(host, gpus, {"torch": "for CPUs"})
     return staying + cuda_problems(host, found["driver"], str(wanted.get("image_cuda") or ""))
 

@@ -11,7 +11,8 @@ import time
 from typing import Any, Callable
 
 from .gpu_health import from_boot_on, parse_nvlinks, parse_state, parse_xids
-from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus, parse_unit
+from .gpu_state import kind_of, parse_cuda, parse_fabric_version, parse_gpus
+from .interface_state import parse_pairs
 from .node import Node
 
 CONTROL = "/dev/nvidiactl"
@@ -67,7 +68,7 @@ class GpuReader(Node):
 
     def _fabric(self) -> dict[str, Any]:
         version = self.tool("nv-fabricmanager", "--version")
-        unit = parse_unit(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
+        unit = parse_pairs(self.output("systemctl", "show", "-p", "LoadState,ActiveState,UnitFileState", UNIT))
         return {
             "installed": version is not None or unit.get("LoadState") == "loaded",
             "version": parse_fabric_version(version.out + version.err) if version is not None else "",

@@ -6,7 +6,6 @@ Not verified on hardware.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any, Mapping, Sequence
 
@@ -24,18 +23,6 @@ INSTALLER_CODES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Installer:
-    """``firmware``: untouched, updated or failed; ``problem``: '' when the driver is on the disk."""
-
-    installed: bool
-    firmware: str
-    restart: bool
-    initramfs: bool
-    problem: str
-    remedy: str
-
-
 _REMEDIES = (
     (r"does not have drivers available for this kernel", "add --add-kernel-support to guest_ofed_install_args"),
     (r"The current MLNX_OFED_LINUX is intended for (\S+)", "take the archive of this distribution"),
@@ -43,14 +30,12 @@ _REMEDIES = (
 )
 
 
-def parse_installer(code: int, text: str) -> Installer:
-    """``mlnxofedinstall``: its last words count, not its firmware step, which fails on every OEM card."""
+def parse_installer(code: int, text: str) -> dict[str, Any]:
+    """``mlnxofedinstall``: its last words count, not its firmware step, which fails on every OEM card.
+
+    ``installed``: whether the driver is on the disk; ``problem`` and ``remedy`` are '' then.
+    """
     passed = "Installation passed successfully" in text
-    firmware = "untouched"
-    if "Failed to update Firmware" in text:
-        firmware = "failed"
-    elif re.search(r"Firmware (?:was )?(?:successfully )?updated|Updating firmware.*Done", text, re.IGNORECASE):
-        firmware = "updated"
     problem = "" if passed and code in (0, 2) else INSTALLER_CODES.get(code, "") or "it did not say that it passed"
     if problem and re.search(r"No space left on device", text):
         problem = INSTALLER_CODES[28]
@@ -58,14 +43,7 @@ def parse_installer(code: int, text: str) -> Installer:
     remedy = f"read {general.group(1)}" if general else "read the newest /tmp/MLNX_OFED_LINUX.*.logs/general.log"
     if problem:
         remedy = next((action for pattern, action in _REMEDIES if re.search(pattern, text + problem)), remedy)
-    return Installer(
-        installed=not problem,
-        firmware=firmware,
-        restart="openibd restart" in text,
-        initramfs="update your initramfs" in text,
-        problem=problem,
-        remedy=remedy if problem else "",
-    )
+    return {"installed": not problem, "problem": problem, "remedy": remedy if problem else ""}
 
 
 _DONE = "installed"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from .._layer import RefusedError
 from .interface_state import Link, ports
@@ -59,7 +59,7 @@ def _refused(links: Mapping[str, Link], link: Link, wanted: Wanted) -> str:
     return no_roce(links, link, wanted.simulated, wanted.drivers)
 
 
-def management(links: Mapping[str, Link], defaults: frozenset[str], link: Link, session: str) -> str:
+def management(defaults: frozenset[str], link: Link, session: str) -> str:
     """Why the VM is managed over this interface, '' if it is not.
 
     What lies on it does not count: a VLAN keeps its own MTU.
@@ -94,31 +94,25 @@ def _seen(links: Mapping[str, Link], wanted: Wanted) -> str:
     return "; ".join(sorted(seen)) or "none"
 
 
+def _error(host: str, value: Any, why: str, remedy: str) -> RefusedError:
+    return RefusedError(why, host=host, thing="interface", value=value, remedy=remedy)
+
+
 def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, host: str) -> list[str]:
     roce = [link for link in links.values() if not link.master and not _refused(links, link, wanted)]
     if wanted.networks:
         names = sorted(link.name for link in roce if in_networks(link, wanted.networks))
         where = f"with an address in {', '.join(wanted.networks)}"
     else:
-        free = [link for link in roce if not management(links, defaults, link, wanted.session)]
+        free = [link for link in roce if not management(defaults, link, wanted.session)]
         names = sorted(link.name for link in free if link.global_addresses)
         where = "with an address that the VM is not managed over"
         if len(names) > 1:
-            raise RefusedError(
-                f"several interfaces of RDMA devices have an address: {', '.join(names)}",
-                host=host,
-                thing="interface",
-                value=AUTO,
-                remedy="say which network is RoCE (guest_networks), or name them (guest_interfaces)",
-            )
+            why = f"several interfaces of RDMA devices have an address: {', '.join(names)}"
+            raise _error(host, AUTO, why, "say which network is RoCE (guest_networks), or name them (guest_interfaces)")
     if not names:
-        raise RefusedError(
-            f"no interface of {_called(wanted)} {where}; those that there are: {_seen(links, wanted)}",
-            host=host,
-            thing="interface",
-            value=AUTO,
-            remedy="load the driver, give the interface its address, or correct guest_networks",
-        )
+        why = f"no interface of {_called(wanted)} {where}; those that there are: {_seen(links, wanted)}"
+        raise _error(host, AUTO, why, "load the driver, give the interface its address, or correct guest_networks")
     return names
 
 
@@ -129,13 +123,8 @@ def _named(links: Mapping[str, Link], wanted: Wanted, host: str) -> list[str]:
         if link is not None and not why and link.master:
             why = f"it is a member of {link.master}, which sets its MTU"
         if why:
-            raise RefusedError(
-                f"{why}; interfaces of {_called(wanted)}s: {_seen(links, wanted)}",
-                host=host,
-                thing="interface",
-                value=name,
-                remedy="name one of those in guest_interfaces, or write auto alone",
-            )
+            why += f"; interfaces of {_called(wanted)}s: {_seen(links, wanted)}"
+            raise _error(host, name, why, "name one of those in guest_interfaces, or write auto alone")
     return list(wanted.interfaces)
 
 
@@ -143,22 +132,12 @@ def choose(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, 
     """The interfaces of the RoCE network; raises `RefusedError` with the reason where that is not safe to say."""
     auto = list(wanted.interfaces) == [AUTO]
     if AUTO in wanted.interfaces and not auto:
-        raise RefusedError(
-            "auto is not the only entry",
-            host=host,
-            thing="interface",
-            value=list(wanted.interfaces),
-            remedy="write auto, or names",
-        )
+        raise _error(host, list(wanted.interfaces), "auto is not the only entry", "write auto, or names")
     names = _found(links, defaults, wanted, host) if auto else _named(links, wanted, host)
     for name in names:
-        why = management(links, defaults, links[name], wanted.session)
+        why = management(defaults, links[name], wanted.session)
         if why and not wanted.management:
-            raise RefusedError(
-                f"it {why}, so a mistake here would cut the VM off",
-                host=host,
-                thing="interface",
-                value=name,
-                remedy="name the one of the RoCE network; if it is for both, guest_management_interface allow says so",
-            )
+            why = f"it {why}, so a mistake here would cut the VM off"
+            remedy = "name the one of the RoCE network; if it is for both, guest_management_interface allow says so"
+            raise _error(host, name, why, remedy)
     return tuple(dict.fromkeys(names))

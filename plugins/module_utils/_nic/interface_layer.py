@@ -13,8 +13,9 @@ from typing import Any, Callable
 from .._layer import ApplyError, Layer, LayerError, Operation
 from . import interface_plan as planning
 from .interface_choice import Wanted, choose
-from .interface_reading import NETWORK_FOLDERS, InterfaceReader
-from .interface_state import Interfaces, Keeper, parse_unit_file, profile_settings, without_mtu
+from .interface_reading import InterfaceReader
+from .interface_state import NETWORK_FOLDERS, Interfaces, Keeper, parse_unit_file, profile_settings, without_mtu
+from .node import write_file
 
 _WHAT_NEXT = "nothing else was changed; look at the text above and put that right"
 
@@ -68,14 +69,10 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
             os.mkdir(path)
             os.chmod(path, 0o755)
 
-    def write(self, name: str, text: str, mode: int = 0o644) -> None:
+    def write(self, name: str, text: str) -> None:
         path = self.reader.path(name)
         self._folder(os.path.dirname(path))
-        temporary = f"{path}.{os.getpid()}.new"
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as stream:
-            os.fchmod(stream.fileno(), mode)
-            stream.write(text)
-        os.replace(temporary, path)
+        write_file(path, text)
 
     def _command(self, *argv: str) -> None:
         done = self.reader.tool(*argv)

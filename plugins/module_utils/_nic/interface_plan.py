@@ -22,7 +22,7 @@ from .interface_state import DROPIN, NETWORK_MANAGER, NETWORKD, Interfaces, Keep
 
 UNIT = "rocemesh-mtu@.service"
 UNIT_DIRECTORY = "/etc/systemd/system"
-LIST_DIRECTORY = "/etc/rocemesh/mtu"
+LIST_DIRECTORY = "/etc/rocemesh/mtu"  # one file per interface: lines NAME MTU
 # Never changes with a setting: a unit that changes needs a reload of systemd, and that can take GPUs from containers.
 UNIT_TEXT = """\
 # Written by rocemesh.multinode. Sets the MTU of a RoCE interface whenever it appears, after a reload of the driver too.
@@ -80,12 +80,8 @@ def way(name: str, link: Link, keeper: Keeper, mtu: int, host: str) -> str:
     if keeper.refused:
         raise _refuse(host, name, keeper.refused, "put that right first; nothing was changed")
     if keeper.later:
-        raise _refuse(
-            host,
-            name,
-            f"{keeper.later} is read after {dropin_path(keeper)} and sets another MTU",
-            "remove the MTU there",
-        )
+        why = f"{keeper.later} is read after {dropin_path(keeper)} and sets another MTU"
+        raise _refuse(host, name, why, "remove the MTU there")
     if keeper.mtu == str(mtu):
         return STORED
     if keeper.kind == NETWORKD and keeper.exact and not keeper.others and link.kind != "vlan":
@@ -94,19 +90,11 @@ def way(name: str, link: Link, keeper: Keeper, mtu: int, host: str) -> str:
         return BY_PROFILE
     whose = f"{keeper.words}{', which is also for ' + ', '.join(keeper.others) if keeper.others else ''}"
     if keeper.mtu:
-        raise _refuse(
-            host,
-            name,
-            f"it is set up by {whose}, and that sets MTU {keeper.mtu}",
-            f"give {name} an entry of its own there, or set MTU {mtu} there",
-        )
+        why = f"it is set up by {whose}, and that sets MTU {keeper.mtu}"
+        raise _refuse(host, name, why, f"give {name} an entry of its own there, or set MTU {mtu} there")
     if keeper.dhcp_mtu and keeper.dhcp_mtu != str(mtu):
-        raise _refuse(
-            host,
-            name,
-            f"it is set up by {whose}, and takes MTU {keeper.dhcp_mtu} from the DHCP server",
-            f"give {name} an entry of its own there, or let the server say {mtu}",
-        )
+        why = f"it is set up by {whose}, and takes MTU {keeper.dhcp_mtu} from the DHCP server"
+        raise _refuse(host, name, why, f"give {name} an entry of its own there, or let the server say {mtu}")
     return STORED if keeper.unit_mtu == str(mtu) else BY_UNIT
 
 
@@ -153,14 +141,11 @@ def with_parents(state: Interfaces, wanted: Wanted, host: str) -> list[str]:
         link = state.links[name]
         parent = state.links.get(link.parent) if link.kind == "vlan" else None
         if parent is not None and parent.mtu < wanted.mtu:
-            why = management(state.links, state.defaults, parent, wanted.session)
-            if why and not wanted.management:
-                raise _refuse(
-                    host,
-                    name,
-                    f"it is a VLAN on {parent.name}, which has MTU {parent.mtu} and {why}",
-                    f"set the MTU of {parent.name} yourself, or allow it with guest_management_interface allow",
-                )
+            use = management(state.defaults, parent, wanted.session)
+            if use and not wanted.management:
+                why = f"it is a VLAN on {parent.name}, which has MTU {parent.mtu} and {use}"
+                remedy = f"set the MTU of {parent.name} yourself, or allow it with guest_management_interface allow"
+                raise _refuse(host, name, why, remedy)
         if parent is not None and parent.name not in names:
             names.append(parent.name)
         if name not in names:
@@ -212,4 +197,4 @@ def warnings(state: Interfaces, wanted: Wanted) -> list[str]:
         f"{name} has no address in {', '.join(wanted.networks)}: {', '.join(state.links[name].addresses) or 'none'}"
         for name in state.chosen
         if wanted.networks and not in_networks(state.links[name], wanted.networks)
-    ] + list(state.notes)
+    ]

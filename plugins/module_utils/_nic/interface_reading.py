@@ -5,6 +5,7 @@ Changes nothing. Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import os
@@ -17,19 +18,21 @@ from .interface_plan import LIST_DIRECTORY, wants_link
 from .interface_state import (
     DROPIN,
     IFUPDOWN,
+    NETWORK_FOLDERS,
     NETWORK_MANAGER,
     NETWORKD,
     UNKNOWN,
     Keeper,
     Link,
+    last,
     matches_one_only,
-    mtu_of,
     netplan_id,
-    parse_default_routes,
-    parse_link_state,
     parse_links,
+    parse_pairs,
+    parse_routes,
     parse_terse,
     parse_unit_file,
+    sections,
     split_terse,
     uses_dhcp_mtu,
     without_mtu,
@@ -37,16 +40,8 @@ from .interface_state import (
 from .node import Node
 from .transport import Finished
 
-# In systemd's own order: an earlier folder's file hides one of the same name.
-NETWORK_FOLDERS = (
-    "/etc/systemd/network",
-    "/run/systemd/network",
-    "/usr/local/lib/systemd/network",
-    "/usr/lib/systemd/network",
-    "/lib/systemd/network",
-)
 _GENERATORS = ("/usr/libexec/netplan/generate", "/usr/lib/netplan/generate", "/lib/netplan/generate")
-_NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
+NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
 
 
 class InterfaceReader(Node):
@@ -105,8 +100,9 @@ class InterfaceReader(Node):
         }
 
     def default_routes(self) -> frozenset[str]:
-        both = (self.ip(family, "-json", "route", "show", "default") for family in ("-4", "-6"))
-        return frozenset().union(*(parse_default_routes(text, self.host) for text in both))
+        """The interfaces that carry one, each path of a multipath route too."""
+        both = ((family, self.ip(f"-{family}", "-json", "route", "show", "default")) for family in (4, 6))
+        return frozenset(name for family, text in both for name in parse_routes(text, family, self.host))
 
     def driver(self, name: str) -> str:
         path = os.path.join(self.sysfs.root, "class/net", name, "device/driver")
@@ -155,20 +151,17 @@ class InterfaceReader(Node):
     # ---- systemd-networkd -------------------------------------------------------------------------------------------
 
     def _state(self, link: Link) -> dict[str, str]:
-        return parse_link_state(self.read(f"/run/systemd/netif/links/{link.index}"))
+        """What networkd says of a link; ``NETWORK_FILE`` is the file that it took."""
+        return parse_pairs(self.read(f"/run/systemd/netif/links/{link.index}"))
 
-    def dropins(self, path: str, root: str) -> Iterator[tuple[str, str]]:
+    def dropins(self, path: str) -> Iterator[tuple[str, str]]:
         """The drop-ins of a file, in the order in which they are read: (path, text)."""
         found: dict[str, str] = {}
         for folder in reversed(NETWORK_FOLDERS):
-            for one in glob.glob(os.path.join(root, folder.lstrip("/"), os.path.basename(path) + ".d", "*.conf")):
-                found[os.path.basename(one)] = one
-        for name in sorted(found):
-            try:
-                with open(found[name], encoding="utf-8", errors="replace") as stream:
-                    yield "/" + os.path.relpath(found[name], root), stream.read()
-            except OSError:
-                continue
+            for one in glob.glob(self.path(f"{folder}/{os.path.basename(path)}.d/*.conf")):
+                found[os.path.basename(one)] = "/" + os.path.relpath(one, self.root)
+        for _name, place in sorted(found.items()):
+            yield place, self.read(place)
 
     def _networkd(self, link: Link, links: Mapping[str, Link]) -> Keeper | None:
         state = self._state(link)
@@ -176,20 +169,20 @@ class InterfaceReader(Node):
         if not path or state.get("ADMIN_STATE") == "unmanaged":
             return None
         text = self.read(path)
-        settings = parse_unit_file(text)
-        mtu, own, later = mtu_of(settings), False, ""
-        for name, words in self.dropins(path, self.root):
-            value = mtu_of(parse_unit_file(words))
+        parts = sections(text)
+        mtu, own, later = last(parts, "Link", "MTUBytes"), False, ""
+        for name, words in self.dropins(path):
+            value = last(sections(words), "Link", "MTUBytes")
             if value:
                 mtu, own = value, os.path.basename(name) == DROPIN
                 later = name if os.path.basename(name) > DROPIN else later
-            settings += parse_unit_file(words)
+            parts += sections(words)
         others = [
             other.name
             for other in links.values()
             if other.index != link.index and self._state(other).get("NETWORK_FILE") == path
         ]
-        lease = parse_link_state(self.read(f"/run/systemd/netif/leases/{link.index}"))
+        lease = parse_pairs(self.read(f"/run/systemd/netif/leases/{link.index}"))
         keeper = Keeper(
             kind=NETWORKD,
             name=os.path.basename(path),
@@ -198,7 +191,7 @@ class InterfaceReader(Node):
             own=own,
             others=tuple(sorted(others)),
             exact=matches_one_only(parse_unit_file(text)),
-            dhcp_mtu=lease.get("MTU", "") if uses_dhcp_mtu(settings) else "",
+            dhcp_mtu=lease.get("MTU", "") if uses_dhcp_mtu(parts) else "",
             later=later,
         )
         if not text:
@@ -207,7 +200,7 @@ class InterfaceReader(Node):
 
     def _checked(self, keeper: Keeper, text: str) -> Keeper:
         """The next boot makes netplan's files anew: they must be those in force, or we build on what will be gone."""
-        with NetplanCopy(self) as (folder, said):
+        with netplan_copy(self) as (folder, said):
             if said:
                 return dataclasses.replace(keeper, refused=f"netplan generate fails on a copy of its files: {said}")
             try:
@@ -220,7 +213,8 @@ class InterfaceReader(Node):
             return keeper
         if new and without_mtu(made) == without_mtu(present):
             # Only its MTU was edited (a file of an older release is gone): what counts is the one of the next boot.
-            return keeper if keeper.own or keeper.later else dataclasses.replace(keeper, mtu=mtu_of(made))
+            mtu = keeper.mtu if keeper.own or keeper.later else last(sections(new), "Link", "MTUBytes")
+            return dataclasses.replace(keeper, mtu=mtu)
         what = "would be made otherwise" if new else "would not be made any more"
         why = f"{keeper.path} {what} from netplan's files as they are now (changed, and not applied)"
         return dataclasses.replace(keeper, refused=why)
@@ -294,24 +288,17 @@ class InterfaceReader(Node):
         return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=values[-1] if values else "")
 
 
-class NetplanCopy:
+@contextlib.contextmanager
+def netplan_copy(reader: InterfaceReader) -> Iterator[tuple[str, str]]:
     """netplan's own generator over a copy of its files: (folder, what it said if it failed)."""
-
-    def __init__(self, reader: InterfaceReader) -> None:
-        self._reader = reader
-        self._folder = tempfile.TemporaryDirectory()
-
-    def __enter__(self) -> tuple[str, str]:
-        reader, folder = self._reader, self._folder.name
-        for name in _NETPLAN:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in NETPLAN:
             if os.path.isdir(reader.path(name)):
                 shutil.copytree(reader.path(name), os.path.join(folder, name))
         program = next((path for path in reader.generators if os.path.exists(path)), None)
         command = [program] if program else [reader.which("netplan") or "", "generate"]
         if not command[0]:
-            return folder, "it is not installed any more"
+            yield folder, "it is not installed any more"
+            return
         done = reader.run([*command, "--root-dir", folder], reader.timeout)
-        return folder, (done.err.strip()[-600:] or f"status {done.code}") if done.code != 0 else ""
-
-    def __exit__(self, *_unused: object) -> None:
-        self._folder.cleanup()
+        yield folder, (done.err.strip()[-600:] or f"status {done.code}") if done.code != 0 else ""

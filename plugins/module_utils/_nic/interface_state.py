@@ -9,7 +9,7 @@ import dataclasses
 import ipaddress
 import json
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._layer import ParseError
 
@@ -19,26 +19,47 @@ IFUPDOWN = "ifupdown"
 UNKNOWN = "unknown"
 
 DROPIN = "90-rocemesh-mtu.conf"
+# Of systemd-networkd, in its own order: an earlier folder's file hides one of the same name.
+NETWORK_FOLDERS = (
+    "/etc/systemd/network",
+    "/run/systemd/network",
+    "/usr/local/lib/systemd/network",
+    "/usr/lib/systemd/network",
+    "/lib/systemd/network",
+)
+DEFAULT_MTU = 1500
 _GLOB = re.compile(r"[*?\[\]!]")
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """``kind``: as ``ip -details`` names it, '' for a device of its own; ``devices``: its RDMA devices.
+    """An interface as it is now.
 
-    ``parent``: what a VLAN lies on; ``driver``: '' if it has none; ``addresses``: with prefix length.
+    Of ``ip``: ``kind``: '' for a device of its own; ``parent``: what a VLAN lies on; ``addresses``: with prefix length;
+    ``lasting``: the global ones that no program moves, in normal form, and whether DHCP or a router gave them.
+
+    Of other files: ``driver``: '' if it has none; ``devices``: its RDMA devices; ``manager``: who says that it is
+    theirs, '' if none does; ``profile``: the UUID of NetworkManager's profile; ``udev``: properties of its udev record;
+    ``renamed``: whether its name came from udev.
     """
 
     name: str
-    index: int
-    mtu: int
+    index: int = 0
+    mtu: int = DEFAULT_MTU
     kind: str = ""
     master: str = ""
     parent: str = ""
     addresses: tuple[str, ...] = ()
+    lasting: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    mac: str = ""
+    carrier: bool = True
     driver: str = ""
     devices: tuple[str, ...] = ()
     link_layer: str = ""
+    manager: str = ""
+    profile: str = ""
+    udev: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    renamed: bool = False
 
     @property
     def global_addresses(self) -> tuple[str, ...]:
@@ -46,12 +67,13 @@ class Link:
 
 
 def parse_links(text: str, host: str) -> dict[str, Link]:
-    """``ip -details -json address show`` -> name -> link, without what sysfs knows."""
+    """``ip -details -json address show`` -> name -> link, without what other files know."""
     found = {}
     try:
         for row in json.loads(text or "[]"):
             if not row:
                 continue  # iproute2 prints {} for what a filter left out
+            addresses = row.get("addr_info", [])
             found[row["ifname"]] = Link(
                 name=row["ifname"],
                 index=int(row["ifindex"]),
@@ -59,57 +81,110 @@ def parse_links(text: str, host: str) -> dict[str, Link]:
                 kind=row.get("linkinfo", {}).get("info_kind", ""),
                 master=row.get("master", ""),
                 parent=row.get("link", "") or "",
-                addresses=tuple(f"{address['local']}/{address['prefixlen']}" for address in row.get("addr_info", [])),
+                addresses=tuple(f"{address['local']}/{address['prefixlen']}" for address in addresses),
+                lasting=_lasting(addresses),
+                mac=str(row.get("permaddr") or row.get("address") or "").lower(),
+                carrier="NO-CARRIER" not in row.get("flags", []) and "UP" in row.get("flags", ["UP"]),
             )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None
     return found
 
 
-def parse_default_routes(text: str, host: str) -> frozenset[str]:
-    """``ip -json route show default`` -> the interfaces that carry one, each path of a multipath route too."""
+def _lasting(rows: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    found = {}
+    for row in rows:
+        address = ipaddress.ip_interface(f"{row['local']}/{row['prefixlen']}")
+        is_moving = row.get("temporary") or row.get("protocol") == "keepalived"
+        if row.get("scope", "global") == "global" and not is_moving and not address.is_link_local:
+            found[str(address)] = bool(row.get("dynamic") or row.get("mngtmpaddr"))
+    return found
+
+
+class Route(NamedTuple):
+    """``gateway``: "" for none."""
+
+    family: int
+    destination: str
+    gateway: str
+
+
+def parse_routes(text: str, family: int, host: str) -> dict[str, frozenset[tuple[Route, str]]]:
+    """``ip -json route show`` of one family -> interface -> its routes, each with the protocol that set it."""
+    found: dict[str, set[tuple[Route, str]]] = {}
     try:
-        rows = json.loads(text or "[]")
-        paths = [hop for row in rows for hop in (row.get("nexthops") or [row])]
-        return frozenset(hop["dev"] for hop in paths if hop.get("dev"))
+        for row in json.loads(text or "[]"):
+            if row.get("type", "unicast") != "unicast":
+                continue
+            for hop in row.get("nexthops") or [row]:
+                via = hop.get("gateway") or (hop.get("via") or {}).get("host") or ""
+                route = normal_route(str(row["dst"]), str(via), family)
+                if hop.get("dev"):
+                    found.setdefault(str(hop["dev"]), set()).add((route, str(row.get("protocol", "boot"))))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ParseError("no list of routes", host=host, thing="ip -json route show default", raw=text) from None
+        raise ParseError("no list of routes", host=host, thing="ip -json route show", raw=text) from None
+    return {name: frozenset(routes) for name, routes in found.items()}
 
 
-# ---- files of systemd-networkd --------------------------------------------------------------------------------------
+def normal_route(destination: str, via: str, family: int = 0) -> Route:
+    """Raises ValueError for what is no network."""
+    gateway = str(ipaddress.ip_address(via)) if via else ""
+    if destination in ("default", ""):
+        family = family or (6 if ":" in gateway else 4)
+        return Route(family, "default", gateway)
+    network = ipaddress.ip_network(destination, strict=False)
+    return Route(network.version, "default" if network.prefixlen == 0 else str(network), gateway)
 
-# Each setting is (section, key, value).
+
+# ---- files of systemd and NetworkManager ----------------------------------------------------------------------------
 
 
-def parse_unit_file(text: str) -> list[tuple[str, str, str]]:
-    """systemd's own syntax: sections, ``Key=value``, comments, a backslash that continues a line."""
-    section = ""
-    found = []
+class Section(NamedTuple):
+    name: str
+    settings: list[tuple[str, str]]
+
+
+def sections(text: str) -> list[Section]:
+    """The sections in their order, each as often as it is there; lines of a comment do not end a continued one."""
+    found: list[Section] = []
     for line in re.sub(r"\\\n", " ", text).splitlines():
         words = line.strip()
         if not words or words[0] in "#;":
             continue
         if words.startswith("[") and words.endswith("]"):
-            section = words[1:-1]
-        elif "=" in words:
+            found.append(Section(words[1:-1], []))
+        elif "=" in words and found:
             key, _equals, value = words.partition("=")
-            found.append((section, key.strip(), value.strip()))
+            found[-1].settings.append((key.strip(), value.strip()))
     return found
 
 
-def mtu_of(settings: Sequence[tuple[str, str, str]]) -> str:
-    """The last ``MTUBytes=`` of [Link], as written there; '' without one."""
-    return next(
-        (value for section, key, value in reversed(settings) if (section, key) == ("Link", "MTUBytes")),
-        "",
-    )
+def parse_unit_file(text: str) -> list[tuple[str, str, str]]:
+    """Each setting as (section, key, value)."""
+    return [(name, key, value) for name, settings in sections(text) for key, value in settings]
 
 
-def uses_dhcp_mtu(settings: Sequence[tuple[str, str, str]]) -> bool:
-    return any(
-        section.startswith("DHCP") and key == "UseMTU" and value in ("yes", "true", "1", "on")
-        for section, key, value in settings
-    )
+def values(parts: Sequence[Section], section: str, key: str) -> list[str]:
+    """All values of a key that may repeat; an empty one takes away those before it."""
+    found: list[str] = []
+    for name, settings in parts:
+        if name == section:
+            for each, value in settings:
+                if each == key:
+                    found = [*found, value] if value else []
+    return found
+
+
+def last(parts: Sequence[Section], section: str, key: str) -> str:
+    return next(iter(reversed(values(parts, section, key))), "")
+
+
+def is_true(text: str) -> bool:
+    return text.lower() in ("yes", "true", "on", "1", "y", "t")
+
+
+def uses_dhcp_mtu(parts: Sequence[Section]) -> bool:
+    return any(is_true(last(parts, name, "UseMTU")) for name in ("DHCP", "DHCPv4"))
 
 
 def without_mtu(settings: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -123,10 +198,10 @@ def matches_one_only(settings: Sequence[tuple[str, str, str]]) -> bool:
     return any(len(match.get(key, [])) == 1 and not _GLOB.search(match[key][0]) for key in exact)
 
 
-def parse_link_state(text: str) -> dict[str, str]:
-    """``/run/systemd/netif/links/INDEX``: what networkd says of a link (``NETWORK_FILE`` is the file it took)."""
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key: value for key, _equals, value in pairs}
+def parse_pairs(text: str, prefix: str = "") -> dict[str, str]:
+    """Lines ``KEY=VALUE`` behind a prefix, as networkd writes down what it knows of a link, and systemctl and udev."""
+    lines = (line[len(prefix) :] for line in text.splitlines() if line.startswith(prefix) and not line.startswith("#"))
+    return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
 
 
 def netplan_id(path: str) -> str | None:
@@ -199,7 +274,6 @@ class Interfaces:
     defaults: frozenset[str]
     chosen: tuple[str, ...] = ()
     keepers: Mapping[str, Keeper] = dataclasses.field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
     def as_result(self, name: str) -> dict[str, Any]:
         link, keeper = self.links[name], self.keepers.get(name)

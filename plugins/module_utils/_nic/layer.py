@@ -24,9 +24,8 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         self.verify_pci = verify_pci
         self.reboot_kind = ""
         self._seen: NicState | None = None
-        self._waiting = (
-            False  # what `pending` said last; in check mode that is a prediction, and `facts` agrees with it
-        )
+        # What `pending` said last; in check mode that is a prediction, and `facts` agrees with it.
+        self._waiting = False
         self._wanted = AtsWanted(enabled=None)
 
     def observe(self) -> NicState:

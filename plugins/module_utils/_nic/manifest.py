@@ -14,6 +14,7 @@ import shutil
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._layer import Layer, Operation, RefusedError
+from .node import write_file
 
 PATH = "/etc/rocemesh/manifest.json"
 SCHEMA = 1
@@ -57,11 +58,7 @@ class Old(NamedTuple):
 
 
 OLD = (
-    Old(
-        "/etc/netplan/90-rocemesh-mtu.yaml",
-        "guest",
-        "an MTU that can take addresses away",
-    ),
+    Old("/etc/netplan/90-rocemesh-mtu.yaml", "guest", "an MTU that can take addresses away"),
     Old("/etc/systemd/system/rocemesh-mtu.service", "guest", "the MTU of one interface"),
     Old(f"{_WANTS}/rocemesh-mtu.service", "guest", "the start of the unit rocemesh-mtu.service"),
     Old("/etc/systemd/system/rocemesh-qos.service", "guest", "the QoS of one interface"),
@@ -77,9 +74,6 @@ class Leftover(NamedTuple):
     path: str
     role: str
     what: str
-
-    def as_result(self) -> dict[str, str]:
-        return {"path": self.path, "role": self.role, "what": self.what}
 
 
 def existing(patterns: Sequence[str], root: str) -> list[str]:
@@ -257,11 +251,7 @@ class ManifestLayer(Layer[State, Wish]):
                 os.rmdir(os.path.dirname(place))
             return
         os.makedirs(os.path.dirname(place), mode=0o755, exist_ok=True)
-        new = f"{place}.{os.getpid()}.new"
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w", encoding="utf-8") as stream:
-            os.fchmod(stream.fileno(), 0o644)
-            stream.write(json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
-        os.replace(new, place)
+        write_file(place, json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
 
     def facts(self, state: State) -> dict[str, Any]:
-        return {"files": dict(state.written), "leftovers": [one.as_result() for one in state.leftovers]}
+        return {"files": dict(state.written), "leftovers": [one._asdict() for one in state.leftovers]}

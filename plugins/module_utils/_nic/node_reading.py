@@ -16,8 +16,8 @@ from typing import Any, Sequence
 
 from .._layer import ParseError
 from .gpus import GpuReader
+from .interface_state import parse_links, parse_pairs
 from .node import Node
-from .rdma_state import parse_addresses
 from .state import MELLANOX
 
 # Ethernet and InfiniBand controllers.
@@ -35,7 +35,7 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "python": platform.python_version(),
         "uid": os.geteuid(),
         "user": _user(),
-        "distribution": _distribution(),
+        "distribution": parse_pairs(sysfs.read("/etc/os-release")).get("PRETTY_NAME", "").strip().strip('"'),
         "clock_skew": round(now - controller_time, 1) if controller_time else None,
         "free_gib": free_space([place] if place else _IMAGES),
         "gpu": GpuReader(node.host, timeout=timeout, sysfs=sysfs).read(),
@@ -52,10 +52,10 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
 def addresses(node: Node) -> dict[str, list[str]]:
     """Interface -> its addresses as 192.0.2.1/24; empty where iproute2 is missing or does not print JSON."""
     try:
-        rows = parse_addresses(node.output("ip", "-json", "address", "show"), node.host)
+        links = parse_links(node.output("ip", "-json", "address", "show"), node.host)
     except ParseError:
         return {}
-    return {row["name"]: row["addresses"] for row in rows}
+    return {link.name: list(link.addresses) for link in links.values() if link.addresses}
 
 
 def _user() -> str:
@@ -63,13 +63,6 @@ def _user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return str(os.geteuid())
-
-
-def _distribution() -> str:
-    for line in _text("/etc/os-release").splitlines():
-        if line.startswith("PRETTY_NAME="):
-            return line.partition("=")[2].strip().strip('"')
-    return ""
 
 
 def free_space(paths: Sequence[str]) -> dict[str, float]:
@@ -147,11 +140,3 @@ def _names(directory: str) -> list[str]:
         return os.listdir(directory)
     except OSError:
         return []
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read()
-    except OSError:
-        return ""

@@ -12,17 +12,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._layer import ParseError
+from .gpu_state import kind_of
 from .pcie_state import parse_acs, parse_ats, parse_device_control
 from .state import PARAMETER, VF_IDS, full_address, parse_query
-from .tool_state import environment_of
+from .tool_state import UNKNOWN, VM, environment_of
 
 if TYPE_CHECKING:
     from .rdma import RdmaReader
 
 ORDERING = "PCI_WR_ORDERING"
-VM = "vm"
-_NVIDIA = "0x10de"
-_DISPLAY, _CONTROLLER_3D = "0x0300", "0x0302"
 NO_FUNCTION = "the kernel shows no PCI function of its own for it"
 NO_FUNCTION_REMEDY = "nothing, for a device that is made in software (rdma_rxe, siw); else lspci -nn shows the card"
 _OF_A_FUNCTION = (
@@ -45,7 +43,7 @@ def read_path(reader: RdmaReader, names: list[str], links: list[dict[str, Any]])
 def _machine(reader: RdmaReader) -> str:
     done = reader.tool("systemd-detect-virt", "--vm")
     found = environment_of(done.code if done else None, done.out if done else "", reader.sysfs.read_proc("cpuinfo"))
-    if found not in (VM, "bare_metal"):
+    if found == UNKNOWN:
         reader.miss("whether this is a VM", "systemd-detect-virt does not tell", "install systemd")
     return found
 
@@ -139,9 +137,9 @@ def _gpus(reader: RdmaReader) -> list[dict[str, Any]]:
     found = []
     for address in reader.listing("bus/pci/devices"):
         base = ("bus/pci/devices", address)
-        kind = (reader.text(f"{address} class", *base, "class", optional=True) or "")[:6]
-        vendor = reader.text(f"{address} vendor", *base, "vendor", optional=True)
-        if vendor == _NVIDIA and kind in (_DISPLAY, _CONTROLLER_3D):
+        kind = reader.text(f"{address} class", *base, "class", optional=True) or ""
+        vendor = reader.text(f"{address} vendor", *base, "vendor", optional=True) or ""
+        if kind_of(kind[2:6], vendor.replace("0x", "")) == "gpu":
             node = reader.number(f"{address} NUMA node", *base, "numa_node", optional=True)
             found.append({"pci": address, "numa_node": node})
     return found

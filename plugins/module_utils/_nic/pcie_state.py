@@ -79,11 +79,6 @@ def parse_device_control(config: bytes, host: str, where: str) -> DeviceControl:
     raise ParseError("no PCI Express capability", host=host, thing=where, raw=config[:256].hex())
 
 
-def parse_max_payload(config: bytes, host: str, where: str) -> int:
-    """MaxPayload in force, in bytes, from the configuration space."""
-    return parse_device_control(config, host, where).max_payload
-
-
 def _extended_control(config: bytes, wanted: int, host: str, where: str) -> int | None:
     """The control register (06h) of an extended capability; None: the function does not have it."""
     if len(config) < _ALL_BYTES:

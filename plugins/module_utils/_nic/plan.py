@@ -14,7 +14,7 @@ import dataclasses
 import datetime
 from typing import Any, Sequence
 
-from .._layer import Operation, Pending, Reboot, RefusedError, VerifyError
+from .._layer import LayerError, Operation, Pending, Reboot, RefusedError, VerifyError
 from .state import PARAMETER, NicDevice, NicState
 from .tool_state import BARE_METAL
 
@@ -246,6 +246,15 @@ def refuse_bare_metal(state: NicState, wanted: AtsWanted, host: str) -> None:
     )
 
 
+def _fault(
+    kind: type[LayerError], what: str, device: NicDevice, state: NicState, wanted: AtsWanted, **more: Any
+) -> LayerError:
+    """An error about one function, with its diagnosis and what is known of all."""
+    diagnosis, devices = diagnose(device), [as_result(each, wanted) for each in state.devices]
+    details = {"remedy": diagnosis.action, "diagnosis": diagnosis.name, "devices": devices, **more}
+    return kind(what, thing=identity(device), **details)
+
+
 def refuse_unable(state: NicState, wanted: AtsWanted, host: str) -> None:
     for device in state.devices:
         diagnosis = diagnose(device)
@@ -254,14 +263,7 @@ def refuse_unable(state: NicState, wanted: AtsWanted, host: str) -> None:
         # A card without the parameter has no ATS: "disabled" is what it is. A virtual function may have it.
         if not wanted.missing_is_failure or (not wanted.enabled and diagnosis.name == "unsupported"):
             continue
-        raise RefusedError(
-            f"{diagnosis.meaning}; nothing was changed",
-            host=host,
-            thing=identity(device),
-            remedy=diagnosis.action,
-            diagnosis=diagnosis.name,
-            devices=[as_result(each, wanted) for each in state.devices],
-        )
+        raise _fault(RefusedError, f"{diagnosis.meaning}; nothing was changed", device, state, wanted, host=host)
 
 
 def refuse_useless_reboot(state: NicState, wanted: AtsWanted, host: str) -> None:
@@ -270,17 +272,14 @@ def refuse_useless_reboot(state: NicState, wanted: AtsWanted, host: str) -> None
         return
     for device in state.devices:
         if needs_host_reboot(device) and wanted.enabled in (None, device.next):
-            raise VerifyError(
+            what = (
                 f"{PARAMETER} is {device.next} for the next boot and {_text(device.current)} now, although the ESXi"
                 f" host booted at {_time(wanted.host_boot_time)}, after the setting of {_time(wanted.settled_since)}:"
-                " another warm reboot will not help",
-                host=host,
-                thing=identity(device),
-                remedy="power the server off and on (its management controller can do that), then look again",
-                diagnosis=diagnose(device).name,
-                reboot_kind="power_cycle",
-                devices=[as_result(each, wanted) for each in state.devices],
+                " another warm reboot will not help"
             )
+            remedy = "power the server off and on (its management controller can do that), then look again"
+            kind = "power_cycle"
+            raise _fault(VerifyError, what, device, state, wanted, host=host, remedy=remedy, reboot_kind=kind)
 
 
 def refuse_inactive(state: NicState, wanted: AtsWanted, host: str) -> None:
@@ -288,15 +287,8 @@ def refuse_inactive(state: NicState, wanted: AtsWanted, host: str) -> None:
         if is_active(device):
             continue
         diagnosis = diagnose(device)
-        raise VerifyError(
-            f"ATS is not in force: {diagnosis.meaning} ({_witnesses(device)}). Layer to act: {diagnosis.layer}",
-            host=host,
-            thing=identity(device),
-            remedy=diagnosis.action,
-            diagnosis=diagnosis.name,
-            layer=diagnosis.layer,
-            devices=[as_result(each, wanted) for each in state.devices],
-        )
+        what = f"ATS is not in force: {diagnosis.meaning} ({_witnesses(device)}). Layer to act: {diagnosis.layer}"
+        raise _fault(VerifyError, what, device, state, wanted, host=host, layer=diagnosis.layer)
 
 
 def warnings(state: NicState, wanted: AtsWanted) -> list[str]:

@@ -15,9 +15,10 @@ import platform
 from typing import Any, Sequence
 
 from .._layer import RefusedError
+from .interface_state import parse_links
 from .node import REPORT, Node
 from .path_reading import NO_FUNCTION, NO_FUNCTION_REMEDY, read_path
-from .pcie_state import parse_link_speed, parse_link_width, parse_max_payload
+from .pcie_state import parse_device_control, parse_link_speed, parse_link_width
 from .rdma_state import (
     ETHERNET,
     Gid,
@@ -26,7 +27,6 @@ from .rdma_state import (
     VerbsPort,
     choose_gid,
     dma_buf,
-    parse_addresses,
     parse_dcb,
     parse_dpkg,
     parse_ethtool_counters,
@@ -78,7 +78,6 @@ class RdmaReader(Node):
         return None
 
     def read_bytes(self, what: str, *parts: str) -> bytes | None:
-        """As `_file`, for a file that is no text."""
         path = os.path.join(self.sysfs.root, *parts)
         try:
             with open(path, "rb") as handle:
@@ -220,7 +219,8 @@ class RdmaReader(Node):
                 found[f"{which}_{name}"] = self.parsed(what, parse, text, self.host, what) if text else None
         what = f"{device} PCIe MaxPayload"
         config = self.read_bytes(what, "class/infiniband", device, "device", "config")
-        found["max_payload"] = self.parsed(what, parse_max_payload, config, self.host, what) if config else None
+        control = self.parsed(what, parse_device_control, config, self.host, what) if config else None
+        found["max_payload"] = control.max_payload if control else None
         return found
 
     def _attribute(self, device: str, *parts: str) -> str | None:
@@ -281,7 +281,10 @@ class RdmaReader(Node):
     def _interfaces(self) -> list[dict[str, Any]] | None:
         """Every interface with its addresses, RDMA or not: NCCL's TCP connections need one, too."""
         words = ("-json", "address", "show")
-        return self.asked("addresses of the interfaces", "install iproute2", parse_addresses, "ip", *words)
+        links = self.asked("addresses of the interfaces", "install iproute2", parse_links, "ip", *words)
+        if links is None:
+            return None
+        return [{"name": link.name, "addresses": list(link.addresses)} for link in links.values() if link.addresses]
 
     def _release(self) -> Release:
         done = self.tool("dpkg-query", "-W", "-f=${Package} ${db:Status-Status} ${Version}\\n", *_PACKAGES)
@@ -351,8 +354,7 @@ class RdmaReader(Node):
 
     def _holders(self) -> list[str]:
         """What holds ib_core and is no part of the driver itself: it stops a restart of the driver."""
-        modules = parse_modules(self.sysfs.read_proc("modules"))
-        users = modules["ib_core"].users if "ib_core" in modules else ()
+        users = parse_modules(self.sysfs.read_proc("modules")).get("ib_core", [])
         return [name for name in users if name not in _OWN_MODULES]
 
     def _gpu_links(self) -> list[dict[str, Any]]:

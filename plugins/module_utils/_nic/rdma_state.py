@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import json
 import re
 from typing import Any, Mapping, Sequence
 
@@ -212,22 +211,6 @@ def parse_ethtool_counters(text: str) -> dict[str, int]:
     return {row.group(1): int(row.group(2)) for row in found if row and _LOSSLESS.match(row.group(1))}
 
 
-def parse_addresses(text: str, host: str) -> list[dict[str, Any]]:
-    """``ip -json address show`` -> one {name, addresses} per interface that has one; addresses as 192.0.2.1/24."""
-    try:
-        rows = [
-            {
-                "name": row["ifname"],
-                "addresses": [f"{address['local']}/{address['prefixlen']}" for address in row.get("addr_info", [])],
-            }
-            for row in json.loads(text or "[]")
-            if row
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ParseError("no list of interfaces", host=host, thing="ip -json address show", raw=text) from None
-    return [row for row in rows if row["addresses"]]
-
-
 # ---- drivers --------------------------------------------------------------------------------------------------------
 
 
@@ -266,22 +249,13 @@ def parse_dpkg(text: str) -> Release | None:
     return None
 
 
-@dataclasses.dataclass(frozen=True)
-class KernelModule:
-    """``users``: modules that hold it, by name."""
-
-    name: str
-    users: tuple[str, ...] = ()
-
-
-def parse_modules(text: str) -> dict[str, KernelModule]:
-    """``/proc/modules`` or ``lsmod``: name, size, count, users; lines that are no module are skipped (a heading)."""
-    found: dict[str, KernelModule] = {}
+def parse_modules(text: str) -> dict[str, list[str]]:
+    """``/proc/modules`` or ``lsmod``: module -> the modules that hold it; lines that are no module are skipped."""
+    found: dict[str, list[str]] = {}
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 3 and words[1].isdigit() and words[2].isdigit():
-            users = [] if len(words) < 4 or words[3] == "-" else words[3].split(",")
-            found[words[0]] = KernelModule(words[0], tuple(user for user in users if user))
+            found[words[0]] = [user for user in "".join(words[3:4]).split(",") if user not in ("", "-")]
     return found
 
 
@@ -330,12 +304,6 @@ def parse_topology(text: str, host: str) -> list[dict[str, Any]]:
                 continue
             if not _LINK.match(link):
                 raise ParseError("an unknown kind of link", host=host, thing="nvidia-smi topo -m", raw="\t".join(row))
-            pairs.append(
-                {
-                    "gpu": name,
-                    "nic": legend.get(column, column),
-                    "link": link,
-                    "gdr_by_default": link in _GDR_LINKS,
-                }
-            )
+            nic = legend.get(column, column)
+            pairs.append({"gpu": name, "nic": nic, "link": link, "gdr_by_default": link in _GDR_LINKS})
     return pairs

@@ -70,15 +70,14 @@ class PciAts:
 class Query:
     """One device section of a query. ``values``: parameter -> column (default, current, next) -> printed text.
 
-    ``columns`` are the ones that the header had: firmware that cannot read one simply has fewer.
+    Firmware that cannot read a column simply has fewer.
     """
 
+    values: Mapping[str, Mapping[str, str]]
     device: str
     device_type: str
     name: str
     description: str
-    columns: tuple[str, ...]
-    values: Mapping[str, Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +189,8 @@ def classify(stdout: str, stderr: str) -> Failure:
 _COLUMN = re.compile(r"Default|Current|Next Boot|New")
 _COLUMN_KEYS = {"Default": "default", "Current": "current", "Next Boot": "next", "New": "requested"}
 _SECTION = re.compile(r"^Device #\d+:\s*$")
-_LABEL = re.compile(r"^(Device type|Name|Description|Device):\s*(.*?)\s*$")
+_LABELS = ("Device", "Device type", "Name", "Description")
+_LABEL = re.compile(rf"^({'|'.join(_LABELS)}):\s*(.*?)\s*$")
 _TRAILERS = re.compile(r"^(The '(\*|RO)' shows |Device Firmware does not support reading |-[IW]- )")
 
 
@@ -228,16 +228,7 @@ def parse_query(text: str, host: str) -> list[Query]:
 
     def close() -> None:
         if columns:
-            queries.append(
-                Query(
-                    device=labels.get("Device", ""),
-                    device_type=labels.get("Device type", ""),
-                    name=labels.get("Name", ""),
-                    description=labels.get("Description", ""),
-                    columns=columns,
-                    values=dict(values),
-                )
-            )
+            queries.append(Query(dict(values), *(labels.get(label, "") for label in _LABELS)))
 
     for line in text.splitlines():
         stripped = line.strip()
@@ -275,15 +266,8 @@ def _json_section(section: Any, host: str, raw: str) -> Query:
         name: {short: str(cells[key]) for key, short in _JSON_KEYS.items() if key in cells}
         for name, cells in table.items()
     }
-    columns = tuple(key for key in _JSON_KEYS.values() if any(key in cells for cells in values.values()))
-    return Query(
-        device=str(section.get("device", "")),
-        device_type=str(section.get("device_type", "")),
-        name=str(section.get("name", "")),
-        description=str(section.get("description", "")),
-        columns=columns,
-        values=values,
-    )
+    labels = (str(section.get(key, "")) for key in ("device", "device_type", "name", "description"))
+    return Query(values, *labels)
 
 
 def parse_query_json(text: str, host: str) -> list[Query]:

@@ -7,9 +7,7 @@ Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import Mapping
 
 from .._layer import ParseError
 from .state import full_address
@@ -19,15 +17,7 @@ BARE_METAL = "bare_metal"
 UNKNOWN = "unknown"
 
 
-@dataclasses.dataclass(frozen=True)
-class MstStatus:
-    """``paths``: PCI address -> /dev/mst path of started devices. "MST PCI module is not loaded" is normal."""
-
-    started: bool
-    paths: Mapping[str, str]
-
-
-_MST_MODULE = re.compile(r"^MST PCI( configuration)? module (?:is )?(not loaded|loaded)$")
+_MST_MODULE = re.compile(r"^MST PCI(?: configuration)? module (?:is )?(?:not loaded|loaded)$")
 _MST_PATH = re.compile(r"^(/dev/mst/\S+)\s+-\s")
 _MST_DOMAIN = re.compile(r"domain:bus:dev\.fn=(\S+)")
 _MST_ROW = re.compile(r"^\S+\(rev:\w+\)\s+(/dev/mst/\S+|NA)\s+(\S+)(?:\s.*)?$")
@@ -36,19 +26,19 @@ _MST_NOISE = re.compile(
 )
 
 
-def parse_mst_status(text: str, host: str) -> MstStatus:
-    """``mst status`` and ``mst status -v``; pciconf numbers are not stable, so only the pairs are kept."""
-    started = False
+def parse_mst_status(text: str, host: str) -> dict[str, str]:
+    """``mst status`` and ``mst status -v``: PCI address -> /dev/mst path of started devices.
+
+    pciconf numbers are not stable, so only the pairs are kept. "MST PCI module is not loaded" is normal.
+    """
     seen = False
     paths: dict[str, str] = {}
     path = ""
     for line in text.splitlines():
         words = line.strip()
-        module, row = _MST_MODULE.match(words), _MST_ROW.match(words)
-        named, domain = _MST_PATH.match(words), _MST_DOMAIN.search(words)
-        if module:
+        row, named, domain = _MST_ROW.match(words), _MST_PATH.match(words), _MST_DOMAIN.search(words)
+        if _MST_MODULE.match(words):
             seen = True
-            started = started or (bool(module.group(1)) and module.group(2) == "loaded")
         elif row:
             address = full_address(row.group(2))
             if address is None:
@@ -66,50 +56,28 @@ def parse_mst_status(text: str, host: str) -> MstStatus:
             raise ParseError("an unknown line", host=host, thing="mst status", raw=text)
     if not seen:
         raise ParseError("no state of the MST modules", host=host, thing="mst status", raw=text)
-    return MstStatus(started, paths)
-
-
-@dataclasses.dataclass(frozen=True)
-class ResetChoice:
-    """One line of ``mlxfwreset query``, for example level 4, "Warm Reboot", supported, default."""
-
-    number: int
-    name: str
-    supported: bool
-    default: bool
+    return paths
 
 
 _RESET_HEADING = re.compile(r"^(Reset-[a-z]+)\b.*:\s*$")
-_RESET_LINE = re.compile(r"^(\d+):\s+(.*?)\s*-\s*(Supported|Not Supported)\s*(\(default\))?\s*$", re.IGNORECASE)
+_RESET_LINE = re.compile(r"^(\d+):\s+.*?\s*-\s*(Supported|Not Supported)\s*(?:\(default\))?\s*$", re.IGNORECASE)
+_WARM_REBOOT = ("Reset-levels", "4")
 
 
-def parse_reset_query(text: str, host: str) -> dict[str, tuple[ResetChoice, ...]]:
-    """``mlxfwreset -d BDF query`` -> "Reset-levels", "Reset-types", "Reset-sync" -> the choices that it lists."""
-    found: dict[str, tuple[ResetChoice, ...]] = {}
-    heading = ""
+def parse_reset_query(text: str, host: str) -> str:
+    """``mlxfwreset -d BDF query``: ``power_cycle`` when a warm reboot (level 4) does not reset the card, ``reboot``
+    when it does, '' when it does not say."""
+    heading = kind = ""
     for line in text.splitlines():
         title, row = _RESET_HEADING.match(line), _RESET_LINE.match(line)
         if title:
             heading = title.group(1)
-            found[heading] = ()
         elif row and heading:
-            number, name, support, default = row.groups()
-            choice = ResetChoice(int(number), name, support.lower() == "supported", bool(default))
-            found[heading] = (*found[heading], choice)
+            if (heading, row.group(1)) == _WARM_REBOOT:
+                kind = "reboot" if row.group(2).lower() == "supported" else "power_cycle"
         elif re.match(r"^\d+:", line):
             raise ParseError("an unknown line about resets", host=host, thing="mlxfwreset query", raw=text)
-    return found
-
-
-_WARM_REBOOT = 4
-
-
-def reboot_kind_of(choices: Mapping[str, tuple[ResetChoice, ...]]) -> str:
-    """``power_cycle`` when the card says that a warm reboot does not reset it, ``reboot`` when it does, else ''."""
-    for choice in choices.get("Reset-levels", ()):
-        if choice.number == _WARM_REBOOT:
-            return "reboot" if choice.supported else "power_cycle"
-    return ""
+    return kind
 
 
 _SERIAL = re.compile(r"^\s*\[SN\] Serial number:\s*(\S+)\s*$", re.MULTILINE)

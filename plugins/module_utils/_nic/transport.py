@@ -22,7 +22,7 @@ from .._layer import ApplyError, CredentialError, LayerError, ParseError, Refuse
 from . import plan as planning
 from . import state as parsing
 from .state import Failure, NicDevice, PciAts, PciFunction, Query
-from .tool_state import environment_of, parse_mst_status, parse_reset_query, parse_vpd_serial, reboot_kind_of
+from .tool_state import environment_of, parse_mst_status, parse_reset_query, parse_vpd_serial
 
 TOOLS = ("mlxconfig", "mstconfig")
 _JSON_SINCE = (4, 31)
@@ -50,12 +50,7 @@ def run_command(argv: Sequence[str], timeout: float) -> Finished:
     environment = dict(os.environ, LC_ALL="C", LANGUAGE="C")
     try:
         done = subprocess.run(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=environment,
-            timeout=timeout,
-            check=False,
+            list(argv), stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
@@ -246,7 +241,7 @@ class NicTools:
             if mst:
                 done = self.run([mst, "status", "-v"])
                 try:
-                    self._mst = parse_mst_status(done.out, self.host).paths if done.code == 0 else {}
+                    self._mst = parse_mst_status(done.out, self.host) if done.code == 0 else {}
                 except ParseError as error:
                     self.notes.append(f"no /dev/mst paths: {error}".rstrip("."))
         return self._mst.get(device, "")
@@ -256,7 +251,7 @@ class NicTools:
         reset = self._which("mlxfwreset") or self._which("mstfwreset")
         done = self.run([reset, "-d", device, "query"], device) if reset else Finished(-1, "", "")
         try:
-            return reboot_kind_of(parse_reset_query(done.out, self.host)) if done.code == 0 else ""
+            return parse_reset_query(done.out, self.host) if done.code == 0 else ""
         except ParseError as error:
             self.notes.append(f"the way of the restart is not known: {error}".rstrip("."))
             return ""

@@ -128,16 +128,8 @@ def gpus(options: Options, host: str) -> dict[str, Any]:
             host=host,
         )
     found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
-    wanted = {
-        "ranks": options["ranks"],
-        "idle_allowed": options["allow_idle_gpus"],
-        "image": options["image"],
-        "cpu_allowed": options["allow_cpu"],
-        "image_cuda": options["image_cuda"],
-        "waits_for": options["waits_for"],
-    }
     return {
-        "problems": problems(host, found, wanted),
+        "problems": problems(host, found, options),
         "waiting": waiting(host, found, options["waits_for"]),
         **found,
     }

@@ -22,7 +22,6 @@ Each reading that is given is judged. Readings are what the named programs print
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from ...module_utils._nic import install_state, space
@@ -68,9 +67,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     if options["rdma"] is not None:
         found["refusals"] = install_state.restart_refusals(options["rdma"], options["connection"])
     if options["installer"] is not None:
-        found["installed"] = dataclasses.asdict(
-            install_state.parse_installer(options["installer_rc"], options["installer"])
-        )
+        found["installed"] = install_state.parse_installer(options["installer_rc"], options["installer"])
     if options["ofed"] is not None:
         found["release"] = install_state.ofed_state(
             options["ofed"], options["ofed_package"], options["ofed_wanted"], options["ofed_unfinished"]

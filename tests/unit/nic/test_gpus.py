@@ -249,7 +249,7 @@ def test_a_right_machine_waits_for_nothing_and_may_train_on_cpus_in_a_simulator(
 
 
 def test_fewer_ranks_and_cpu_are_taken_where_they_were_asked_for(machine: Machine) -> None:
-    assert machine.problems(ranks=1, idle_allowed=True, image="cpu", cpu_allowed=True) == []
+    assert machine.problems(ranks=1, allow_idle_gpus=True, image="cpu", allow_cpu=True) == []
     assert rank_problems(HOST, 2, 3, True) != []
 
 

@@ -164,13 +164,14 @@ def test_links_and_routes_are_read_as_iproute2_prints_them() -> None:
         '"linkinfo": {"info_kind": "vlan"}, "addr_info": [{"local": "198.51.100.11", "prefixlen": 24}]}]',
         "gpu01",
     )
-    assert list(found.values()) == [Link("roce", 7, 9000, "vlan", "vrf1", "ens224", ("198.51.100.11/24",))]
+    address = "198.51.100.11/24"
+    assert list(found.values()) == [Link("roce", 7, 9000, "vlan", "vrf1", "ens224", (address,), {address: False})]
     assert states.parse_links("", "gpu01") == {}
     routes = '[{"dst": "default", "dev": "ens192"}, {"dst": "default", "nexthops": [{"dev": "ens1"}, {"dev": "ens2"}]}]'
-    assert states.parse_default_routes(routes, "gpu01") == {"ens192", "ens1", "ens2"}
-    assert states.parse_default_routes('[{"dst": "default"}]', "gpu01") == frozenset()
+    assert set(states.parse_routes(routes, 4, "gpu01")) == {"ens192", "ens1", "ens2"}
+    assert states.parse_routes('[{"dst": "default"}]', 4, "gpu01") == {}
     with pytest.raises(ParseError, match="no list of routes"):
-        states.parse_default_routes("[1]", "gpu01")
+        states.parse_routes("[1]", 4, "gpu01")
 
 
 UNIT = """# a comment
@@ -190,13 +191,12 @@ nonsense
 
 
 def test_a_unit_file_is_read_as_systemd_does() -> None:
-    settings = states.parse_unit_file(UNIT)
+    settings, parts = states.parse_unit_file(UNIT), states.sections(UNIT)
     assert ("Network", "Description", "two  lines") in settings and len(settings) == 5
-    assert states.mtu_of(settings) == "9000" and states.mtu_of(settings[:1]) == ""
-    assert states.uses_dhcp_mtu(settings) and not states.uses_dhcp_mtu(settings[:4])
-    assert not states.uses_dhcp_mtu([("Link", "UseMTU", "yes")]) and not states.uses_dhcp_mtu(
-        [("DHCP", "UseMTU", "no")]
-    )
+    assert states.last(parts, "Link", "MTUBytes") == "9000" and states.last(parts[:1], "Link", "MTUBytes") == ""
+    assert states.uses_dhcp_mtu(parts) and not states.uses_dhcp_mtu(parts[:-1])
+    for text in ("[Link]\nUseMTU=yes\n", "[DHCP]\nUseMTU=no\n", "[DHCP]\nUseMTU=yes\nUseMTU=no\n"):
+        assert not states.uses_dhcp_mtu(states.sections(text))
     assert [setting[1] for setting in states.without_mtu(settings)] == ["Name", "Description", "UseMTU"]
 
 
@@ -219,9 +219,7 @@ def test_only_a_whole_name_or_one_mac_address_is_for_one_interface(key: str, val
 
 
 def test_other_outputs_are_taken_apart_as_their_programs_write_them() -> None:
-    assert states.parse_link_state("# comment=1\nNETWORK_FILE=/etc/x.network\nodd\n") == {
-        "NETWORK_FILE": "/etc/x.network"
-    }
+    assert states.parse_pairs("# comment=1\nNETWORK_FILE=/etc/x.network\nodd\n") == {"NETWORK_FILE": "/etc/x.network"}
     assert states.netplan_id("/run/systemd/network/10-netplan-id1.network") == "id1"
     assert states.netplan_id("/etc/systemd/network/10-netplan-id1.network") is None
     assert states.parse_terse("802-3-ethernet.mtu:auto\nconnection.id:a\\:b\nodd\n") == {

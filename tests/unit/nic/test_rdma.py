@@ -11,7 +11,7 @@ from typing import Any, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.pcie_state import parse_max_payload
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.pcie_state import parse_device_control
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma import RdmaReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma_state import (
     Gid,
@@ -31,12 +31,14 @@ from tests.unit.nic.twin import Rack, card, run_tool
 HOST = "gpu01"
 IP = json.dumps(
     [
-        {"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "prefixlen": 8}]},
+        {"ifindex": 1, "ifname": "lo", "mtu": 65536, "addr_info": [{"local": "127.0.0.1", "prefixlen": 8}]},
         {
+            "ifindex": 2,
             "ifname": "ens160",
+            "mtu": 1500,
             "addr_info": [{"local": "192.0.2.11", "prefixlen": 24}, {"local": "fe80::1", "prefixlen": 64}],
         },
-        {"ifname": "ens161", "addr_info": []},
+        {"ifindex": 3, "ifname": "ens161", "mtu": 1500, "addr_info": []},
         {},
     ]
 )
@@ -467,7 +469,7 @@ def test_a_list_of_capabilities_that_goes_round_ends() -> None:
     space[0x61] = 0x40
     space[0x60] = 0x05
     with pytest.raises(ParseError, match="no PCI Express capability"):
-        parse_max_payload(bytes(space), HOST, "config")
+        parse_device_control(bytes(space), HOST, "config")
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,14 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
 
 PRINTED = json.dumps(
     [
-        {"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "prefixlen": 8}]},
+        {"ifindex": 1, "ifname": "lo", "mtu": 65536, "addr_info": [{"local": "127.0.0.1", "prefixlen": 8}]},
         {
+            "ifindex": 2,
             "ifname": "eth0",
+            "mtu": 1500,
             "addr_info": [{"local": "10.100.0.2", "prefixlen": 16}, {"local": "fd00::2", "prefixlen": 64}],
         },
-        {"ifname": "eth1", "addr_info": []},
+        {"ifindex": 3, "ifname": "eth1", "mtu": 1500, "addr_info": []},
     ]
 )
 

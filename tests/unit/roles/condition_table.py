@@ -452,17 +452,14 @@ TASKS = (
         "guest",
         "install_doca.yml",
         "Guest | Check that no MLNX_OFED is installed",
-        {"__guest_doca_found": {"stdout": ""}, "__guest_ofed_package": {"stdout": ""}},
+        {"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": ""}},
         (
-            ({"__guest_ofed_package": {"stdout": "installed 5.2-OFED.5.2.2.2.4.1"}}, "does not replace a driver"),
-            ({"__guest_ofed_package": {"stdout": "installed 24.10.OFED"}}, OK),
             (
-                {
-                    "__guest_ofed_package": {"stdout": "installed 5.2"},
-                    "__guest_doca_found": {"stdout": "installed 2.9.0"},
-                },
-                OK,
+                {"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": "installed 5.2-OFED.5.2.2.2.4.1"}},
+                "does not replace a driver",
             ),
+            ({"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": "installed 24.10.OFED"}}, OK),
+            ({"__guest_found": {"doca-ofed": "installed 2.9.0", "mlnx-ofed-kernel-dkms": "installed 5.2"}}, OK),
         ),
     ),
     Task(
