@@ -229,7 +229,7 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
     """NCCL looks for the GID itself, in one range for all rails: the smallest that holds them."""
     networks = [network for network in rails.networks if str(network) in rails.used]
     around = networks[0]
-    while not all(_within(network, around) for network in networks):
+    while not all(network.overlaps(around) and network.prefixlen >= around.prefixlen for network in networks):
         around = around.supernet()
     indexes: dict[tuple[str, str], int] = {}
     for port in rails.everywhere():
@@ -257,14 +257,6 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
             ),
         )
     return rails.using(indexes)
-
-
-def _within(network: Network, around: Network) -> bool:
-    return (
-        int(network.network_address) >> (32 - around.prefixlen)
-        == int(around.network_address) >> (32 - around.prefixlen)
-        and network.prefixlen >= around.prefixlen
-    )
 
 
 def _traffic_class(wanted: _Collector, dscp: int, ecn: bool) -> None:

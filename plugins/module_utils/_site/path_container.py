@@ -6,7 +6,7 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .path_intent import CONTAINER, Intent, refused, row
+from .path_intent import CONTAINER, Intent, refused, row, same
 from .path_nic import gid_of, rail_of
 
 # First NCCL that finds the RoCE v2 GID by itself.
@@ -50,7 +50,7 @@ def container_rows(
     env: Mapping[str, Any] = container.get("env") or {}
     name = f"{host} {container.get('name') or 'container'}"
     network = container.get("network_mode")
-    yield row("MTU", CONTAINER, f"{name} network", "host", network, None if network is None else network == "host",
+    yield row("MTU", CONTAINER, f"{name} network", "host", network, same(network, "host"),
               "start the container with --net=host: another network hides the RoCE interface")  # fmt: skip
     yield from _container_mtu(name, container, ports, mtus, intent)
     byte = _number(env, "NCCL_IB_TC", name)
@@ -147,8 +147,7 @@ def _container_gid(
     if index is not None and index >= 0:
         for port in chosen:
             own = gid_of(port, intent)[0]
-            yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index,
-                      None if own is None else own == index,
+            yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index, same(own, index),
                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
         return
     version = re.match(r"^(\d+)\.(\d+)", str(or_none(container.get("nccl_version")) or ""))
