@@ -6,11 +6,10 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
+from .nccl_variables import CHOOSES_GID, version_of
 from .path_intent import CONTAINER, Intent, refused, row, same
 from .path_nic import gid_of, rail_of
 
-# First NCCL that finds the RoCE v2 GID by itself.
-NCCL_AUTO_GID = (2, 21)
 # Interfaces that end at their own host.
 _LOCAL = re.compile(r"(?:lo|docker\d*|br-[0-9a-f]+|virbr\d*|veth\w*|podman\d*|cni\d*)$")
 
@@ -150,9 +149,8 @@ def _container_gid(
             yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index, same(own, index),
                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
         return
-    version = re.match(r"^(\d+)\.(\d+)", str(or_none(container.get("nccl_version")) or ""))
-    numbers = (int(version.group(1)), int(version.group(2))) if version else None
+    numbers = version_of(str(or_none(container.get("nccl_version")) or ""))
     yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX", "set, or NCCL 2.21",
               f"not set, NCCL {container['nccl_version']}" if numbers else None,
-              None if numbers is None else numbers >= NCCL_AUTO_GID,
+              None if numbers is None else numbers >= CHOOSES_GID,
               "export NCCL_IB_GID_INDEX: NCCL before 2.21 takes GID 0, which is RoCE v1")  # fmt: skip
