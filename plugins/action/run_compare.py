@@ -12,13 +12,11 @@ from typing import Any
 
 from ..module_utils._layer import RefusedError, converge
 from ..module_utils._results.readers import tf_cnn
-from ..module_utils._results.readers.reading import plain
+from ..module_utils._results.readers.reading import file_pieces, plain
 from ..module_utils._results.report import comparison, page, summary
 from ..module_utils._results.report.files import ReportFolder, Wanted
 from ..modules.run_compare import DOCUMENTATION
 from ..plugin_utils.decision import Decision
-
-_CHUNK = 1 << 20
 
 
 def _unreadable(thing: str, path: Path, why: object) -> RefusedError:
@@ -42,14 +40,11 @@ def _run(given: str) -> comparison.Entry:
 
 def _log(given: dict[str, Any]) -> comparison.Entry:
     path = Path(given["path"])
-    reader = tf_cnn.Reader(given["ranks"])
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
-            while text := stream.read(_CHUNK):
-                reader.feed(text)
+        result = tf_cnn.read(file_pieces(str(path)), given["ranks"])
     except OSError as error:
         raise _unreadable("logs", path, error.strerror) from error
-    found = summary.build(summary.Inputs(run_id=given["name"] or path.name, result=reader.result().as_dict()))
+    found = summary.build(summary.Inputs(run_id=given["name"] or path.name, result=result.as_dict()))
     if not found["ranks"]:
         reasons = "; ".join(problem["message"] for problem in found["problems"])
         raise _unreadable("logs", path, f"no rank has a result in it: {reasons}")

@@ -15,7 +15,7 @@ from typing import Any
 from ..module_utils._layer import RefusedError, converge
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
-from ..module_utils._results.readers.reading import plain
+from ..module_utils._results.readers.reading import file_pieces, plain
 from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
 from ..module_utils._results.report.accepted import accepted_from
 from ..module_utils._results.report.files import ReportFolder, Wanted
@@ -24,7 +24,6 @@ from ..modules.run_report import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
 _DRAWN_LOG_BYTES = 256 << 20
-_CHUNK = 1 << 20
 
 
 def _log_file(log: str) -> Path:
@@ -45,16 +44,13 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
     if size > _DRAWN_LOG_BYTES:
         reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
         return timeline.Timeline(timeline.STEPS, timeline.MEAN, reason).as_result()
-    reader = tf_cnn.Reader()
-    with log.open(encoding="utf-8", errors="replace", newline="") as stream:
-        while text := stream.read(_CHUNK):
-            reader.feed(text)
+    steps = tf_cnn.read(file_pieces(str(log))).steps
     parameters = {**(inputs.result or {}).get("parameters", {}), **inputs.workload}
     try:
         batch = float(parameters.get("batch_size_per_device", 0))
     except (TypeError, ValueError):
         batch = 0.0
-    return timeline.from_steps(reader.result().steps, batch).as_result()
+    return timeline.from_steps(steps, batch).as_result()
 
 
 def _heat_map(inputs: Inputs) -> str:

@@ -36,8 +36,7 @@ options:
     type: dict
     default: {}
   link_speed:
-    description: >-
-      PCIe speed of the elements. Empty - NCCL reads what the guest shows, and takes 8 GT/s for the switches.
+    description: PCIe speed of the elements. Empty - NCCL reads what the guest shows, and takes 8 GT/s for the switches.
     type: str
     choices: ['', '2.5 GT/s', '5 GT/s', '8 GT/s', '16 GT/s', '32 GT/s']
     default: ''
@@ -75,7 +74,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._site.nccl_topology import render
+from ..module_utils._site.nccl_topology import Topology, render
 from ..module_utils._site.pci_places import parse_lspci
 
 
@@ -108,15 +107,7 @@ def nccl_topology(
     except (LayerError, ValueError) as error:
         if strict:
             raise AnsibleFilterError(f"nccl_topology: {error}") from error
-        return {
-            "xml": "",
-            "vm": str(vm),
-            "pairs": [],
-            "level": "",
-            "gpudirect": False,
-            "notes": [],
-            "refused": str(error),
-        }
+        return {**Topology("", str(vm), [], "", []).as_result(), "refused": str(error)}
     return {**found.as_result(), "refused": ""}
 
 

@@ -19,16 +19,12 @@ description:
   - Names everything at once, each with what to do, and never fails for what it finds; see RV(ready).
   - Changes nothing but O(dest).
 author: rocemesh.multinode contributors (@rocemesh)
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.looks
 attributes:
   check_mode:
     support: full
     description: Looks as always, and writes O(dest) as always; nothing else is ever changed.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
-  async:
-    support: none
-    description: It runs on the controller.
 options:
   switches:
     description:
@@ -43,8 +39,7 @@ options:
     elements: dict
     default: []
   nodes:
-    description:
-      - Name of each GPU VM to what M(rocemesh.multinode.node_info) returned, C(unreachable) included.
+    description: Name of each GPU VM to what M(rocemesh.multinode.node_info) returned, C(unreachable) included.
     type: dict
     default: {}
   windows:

@@ -1,7 +1,4 @@
-"""ansible-playbook once more, beside this run: it asks nothing, and writes neither into this run's journal nor its log.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""ansible-playbook once more, beside this run: it asks nothing, and writes into neither journal nor log of this run."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 The options are those that the module of the same name documents: they are written once. What only roles need has no
 module of its own: it is a file of ``decisions``, called as rocemesh.multinode.decide.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

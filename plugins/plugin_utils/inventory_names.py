@@ -1,7 +1,4 @@
-"""The names of an inventory's variables against those that a role, a playbook or another variable reads.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The names of an inventory's variables against those that a role, a playbook or another variable reads."""
 
 from __future__ import annotations
 

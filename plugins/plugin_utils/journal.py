@@ -1,12 +1,11 @@
 """Entries of the journal from task results, and what a drift run makes of them. Pure.
 
 An entry is a JSON object; docs/schemas/journal.schema.json describes all kinds.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import html
 import re
@@ -19,18 +18,17 @@ VERDICTS = {RIGHT: "right", DIFFERS: "differs", NOT_READABLE: "not readable"}
 # Failures of a module that read the device and found it wrong; all others say that it could not be read.
 _JUDGED = ("not_in_force", "refused")
 _JUDGES = ("assert", "fail", "ansible.builtin.assert", "ansible.builtin.fail")
-
-
-# Modules whose changes `undo` takes back.
-RESTORED = (
-    "onyx_roce",
-    "switch_roce",
-    "esxi_kernel_setting",
-    "vmx_passthru",
-    "mlxconfig_ats",
-    "roce_interface",
-    "ssh_container_mesh",
-)
+SWITCH, ESXI, VM, NIC, INTERFACE, MESH = "switch", "esxi_host", "gpu_vm", "guest", "interface", "mesh"
+# Modules whose changes `undo` takes back, and their layers.
+RESTORED = {
+    "onyx_roce": SWITCH,
+    "switch_roce": SWITCH,
+    "esxi_kernel_setting": ESXI,
+    "vmx_passthru": VM,
+    "mlxconfig_ats": NIC,
+    "roce_interface": INTERFACE,
+    "ssh_container_mesh": MESH,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,16 +272,9 @@ def metrics(found: Mapping[str, Any], seconds: float) -> str:
 
     Format: https://prometheus.io/docs/instrumenting/exposition_formats/
     """
-    count: dict[tuple[str, str], dict[str, int]] = {
-        (host, layer): {"differs": 0, "waits for a restart": 0, "not readable": 0}
-        for layer, hosts in found["read"].items()
-        for host in hosts
-    }
-    for row in found["drift"]:
-        states = count.setdefault(
-            (row["host"], row["layer"]), dict.fromkeys(("differs", "waits for a restart", "not readable"), 0)
-        )
-        states[row["state"]] += 1
+    count = collections.Counter((row["host"], row["layer"], row["state"]) for row in found["drift"])
+    places = {(host, layer) for layer, hosts in found["read"].items() for host in hosts}
+    places |= {(row["host"], row["layer"]) for row in found["drift"]}
     simulated = str(bool(found["simulated"])).lower()
     lines = [
         "# HELP rocemesh_drift_info About the newest drift run; simulated is true for devices of a lab.",
@@ -300,8 +291,8 @@ def metrics(found: Mapping[str, Any], seconds: float) -> str:
     ):
         lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
         lines += [
-            f'{name}{{host="{_label(host)}",layer="{_label(layer)}"}} {states[state]}'
-            for (host, layer), states in sorted(count.items())
+            f'{name}{{host="{_label(host)}",layer="{_label(layer)}"}} {count[host, layer, state]}'
+            for host, layer in sorted(places)
         ]
     return "\n".join(lines) + "\n"
 

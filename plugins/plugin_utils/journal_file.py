@@ -1,7 +1,4 @@
-"""Read journals and plans as the callback journal writes them. Refuse what is none.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""Read journals and plans as the callback journal writes them. Refuse what is none."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A run that is killed while a module works leaves its plan in the journal, with the values before, so that `undo` can
 take back what the module had done by then. With ``rocemesh_plan`` a change that is not in that plan is refused.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations

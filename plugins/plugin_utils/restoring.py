@@ -2,8 +2,6 @@
 
 A setting goes back by a call of the module that changed it, with the value from before the run, and only while it has
 the value that the run gave it.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """
 
 from __future__ import annotations
@@ -12,19 +10,9 @@ import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
-from .journal import COLLECTION
+from .journal import COLLECTION, ESXI, INTERFACE, MESH, NIC, RESTORED, SWITCH, VM
 
-SWITCH, ESXI, VM, NIC, MESH = "switch", "esxi_host", "gpu_vm", "guest", "mesh"
-INTERFACE, CONTAINER = "interface", "container"
-_LAYERS = {
-    "onyx_roce": SWITCH,
-    "switch_roce": SWITCH,
-    "esxi_kernel_setting": ESXI,
-    "vmx_passthru": VM,
-    "mlxconfig_ats": NIC,
-    "roce_interface": INTERFACE,
-    "ssh_container_mesh": MESH,
-}
+CONTAINER = "container"
 # What the modules call the id of a device.
 _ID = {ESXI: "esxi_host_moid", VM: "vm_moid"}
 # The order of the way back; site.yml goes the other way round.
@@ -87,9 +75,6 @@ class Setting:
             return self.layer, self.host, self.key
         return self.layer, "", f"{self.device} {self.identity.get('vcenter_uuid', '')} {self.key}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "identity": dict(self.identity)}
-
 
 @dataclasses.dataclass(frozen=True)
 class Part:
@@ -143,7 +128,7 @@ class Names:
 def at_vcenter(entries: Iterable[Mapping[str, Any]]) -> set[str]:
     """The layers among them that are vCenter's: of ESXi hosts, of VMs, and of NICs, which wait for a host."""
     modules = {str(entry.get("module", "")).removeprefix(COLLECTION) for entry in entries}
-    return {_LAYERS[module] for module in modules if _LAYERS.get(module) in (ESXI, VM, NIC)}
+    return {RESTORED[module] for module in modules if RESTORED.get(module) in (ESXI, VM, NIC)}
 
 
 def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting]:
@@ -178,7 +163,7 @@ def _by_hand(entry: Mapping[str, Any], names: Names, key: str, why: str, command
 
 def _of(entry: Mapping[str, Any], names: Names) -> Iterable[Setting]:
     module = str(entry["module"]).removeprefix(COLLECTION)
-    layer = _LAYERS.get(module, "")
+    layer = RESTORED.get(module, "")
     if module in _EVENTS:
         # The window has stopped a VM here, and sets its keys and powers it on in another task.
         vcenter = str((entry.get("identity") or {}).get("vcenter_uuid", ""))
@@ -285,15 +270,6 @@ def cards(due: Iterable[Setting]) -> dict[str, list[str]]:
     return found
 
 
-@dataclasses.dataclass(frozen=True)
-class Judged:
-    """``due``: goes back; ``done``: has the value from before already; ``left``: (setting, why) that stay."""
-
-    due: tuple[Setting, ...]
-    done: tuple[Setting, ...]
-    left: tuple[tuple[Setting, str], ...]
-
-
 def _moves(one: Setting, later: Setting) -> bool:
     """Whether a later change is another user's. One that leads back to the value before is an interrupted undo."""
     return one.place == later.place and (later.before == later.after or later.after != one.before)
@@ -303,10 +279,11 @@ def judge(
     found: Sequence[Setting],
     now: Mapping[tuple[str, str, str], Any],
     since: Sequence[tuple[str, Sequence[Setting]]] = (),
-) -> Judged:
-    """``now``: layer, host, key -> the present value, only of settings that differ from the value before.
+) -> tuple[list[Setting], list[Setting], list[tuple[Setting, str]]]:
+    """What goes back, what has the value from before already, and what stays, with the reason.
 
-    ``since``: whose later run -> what it changed.
+    ``now``: layer, host, key -> the present value, only of settings that differ from the value before; ``since``: whose
+    later run -> what it changed.
     """
     due, done, left = [], [], []
     older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
@@ -324,7 +301,7 @@ def judge(
             left.append((one, f"is {now[one.place]!r}, and the run left {one.after!r}: changed since{by}"))
         else:
             due.append(one)
-    return Judged(tuple(due), tuple(done), tuple(left))
+    return due, done, left
 
 
 def _place(entry: Mapping[str, Any]) -> tuple[str, ...]:

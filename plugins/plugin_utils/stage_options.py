@@ -1,7 +1,4 @@
-"""The values of an inventory against the argument specifications of all roles, before any stage begins.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""The values of an inventory against the argument specifications of all roles, before any stage begins."""
 
 from __future__ import annotations
 

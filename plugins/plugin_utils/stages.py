@@ -1,7 +1,4 @@
-"""What the callback ``stages`` shows, from the names of tasks and the times at which they start. Pure.
-
-Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""
+"""What the callback ``stages`` shows, from the names of tasks and the times at which they start. Pure."""
 
 from __future__ import annotations
 

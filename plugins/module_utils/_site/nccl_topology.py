@@ -19,7 +19,7 @@ import collections
 import dataclasses
 import itertools
 import re
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from .._layer import RefusedError
@@ -65,35 +65,13 @@ class Topology:
 
     xml: str
     vm: str
-    pairs: tuple[PairPlace, ...]
+    pairs: list[PairPlace]
     level: str
-    notes: tuple[str, ...]
-
-    @property
-    def gpudirect(self) -> bool:
-        """Whether NCCL, with this file, finds a NIC near enough for every GPU."""
-        return self.level in _GDR_ALLOWED
+    notes: list[str]
 
     def as_result(self) -> dict[str, Any]:
-        return {
-            "xml": self.xml,
-            "vm": self.vm,
-            "pairs": [dataclasses.asdict(pair) for pair in self.pairs],
-            "level": self.level,
-            "gpudirect": self.gpudirect,
-            "notes": list(self.notes),
-        }
-
-
-def _relation(one: Placed, other: Placed) -> tuple[str, str]:
-    """How far two devices are apart, and the nearest bridge that both are below ("" if none)."""
-    shared = next((bridge for bridge in one.bridges if bridge in other.bridges), "")
-    if not shared:
-        return (PHB if one.numa_node == other.numa_node else SYS), ""
-    return PIX, shared
-
-
-# ------------------------------------------------------------------------------------------------------------- the file
+        """``gpudirect``: whether NCCL, with this file, finds a NIC near enough for every GPU."""
+        return {**dataclasses.asdict(self), "gpudirect": self.level in _GDR_ALLOWED}
 
 
 @dataclasses.dataclass
@@ -130,26 +108,27 @@ def _tree(devices: Sequence[Placed], depth: int = 1) -> tuple[list[_Switch], lis
     return switches, free
 
 
-def _relations(devices: Sequence[Placed], switches: Sequence[_Switch]) -> Iterator[tuple[Placed, Placed, str, str]]:
-    """Each GPU with each NIC. One switch between them is PIX, several are PXB."""
-    path: dict[str, tuple[str, ...]] = {}
-
-    def walk(switch: _Switch, above: tuple[str, ...]) -> None:
-        here = (*above, switch.address)
-        for device in switch.devices:
-            path[device.host_address] = here
-        for child in switch.children:
-            walk(child, here)
-
+def _each(switches: Sequence[_Switch]) -> Iterator[_Switch]:
     for switch in switches:
-        walk(switch, ())
-    gpus = [device for device in devices if device.kind == "gpu"]
-    nics = [device for device in devices if device.kind == "nic"]
-    for gpu, nic in itertools.product(gpus, nics):
-        relation, shared = _relation(gpu, nic)
-        if shared and path.get(gpu.host_address) != path.get(nic.host_address):
-            relation = PXB
-        yield gpu, nic, relation, shared
+        yield switch
+        yield from _each(switch.children)
+
+
+def _pairs(devices: Sequence[Placed], switches: Sequence[_Switch]) -> Iterator[PairPlace]:
+    """Each GPU with each NIC of one NUMA node. One switch between them is PIX, several are PXB."""
+    parts_at = {device.host_address: switch.address for switch in _each(switches) for device in switch.devices}
+    for gpu, nic in itertools.product(_of("gpu", devices), _of("nic", devices)):
+        shared = next((bridge for bridge in gpu.bridges if bridge in nic.bridges), "")
+        together = parts_at.get(gpu.host_address) == parts_at.get(nic.host_address)
+        yield _pair(gpu, nic, PHB if not shared else PIX if together else PXB, shared)
+
+
+def _of(kind: str, devices: Sequence[Placed]) -> list[Placed]:
+    return [device for device in devices if device.kind == kind]
+
+
+def _pair(gpu: Placed, nic: Placed, relation: str, shared: str = "") -> PairPlace:
+    return PairPlace(gpu.guest_address, nic.guest_address, gpu.host_address, nic.host_address, relation, shared)
 
 
 def _addresses(device: Placed) -> tuple[str, ...]:
@@ -162,36 +141,25 @@ def _addresses(device: Placed) -> tuple[str, ...]:
 
 
 class _Writer:
-    """The file, in the part of XML that NCCL's parser reads."""
+    """The elements of bridges and devices. ``link``: attributes that all of them have."""
 
-    def __init__(self, link: str) -> None:
+    def __init__(self, link: Mapping[str, str]) -> None:
         self._link = link
         self._numbers = itertools.count()
-        self.lines: list[str] = []
 
-    def element(self, depth: int, tag: str, attributes: str, children: bool) -> None:
-        # No blank before "/>": the parser would take it for an attribute.
-        self.lines.append("  " * depth + f"<{tag} {attributes}{'>' if children else '/>'}")
+    def _pci(self, parent: ElementTree.Element, address: str, class_code: str) -> ElementTree.Element:
+        return ElementTree.SubElement(parent, "pci", {"busid": address, "class": class_code, **self._link})
 
-    def close(self, depth: int, tag: str) -> None:
-        self.lines.append("  " * depth + f"</{tag}>")
-
-    def switch(self, switch: _Switch, depth: int) -> None:
-        # An address that no guest has: NCCL must not find a device of the guest under it.
-        attributes = f'busid="ffff:ff:{next(self._numbers):02x}.0" class="{_SWITCH_CLASS}"{self._link}'
-        self.element(depth, "pci", attributes, True)
-        self.inside(switch.children, switch.devices, depth + 1)
-        self.close(depth, "pci")
-
-    def inside(self, switches: Iterable[_Switch], devices: Sequence[Placed], depth: int) -> None:
+    def inside(self, parent: ElementTree.Element, switches: Sequence[_Switch], devices: Sequence[Placed]) -> None:
         for switch in switches:
-            self.switch(switch, depth)
+            # An address that no guest has: NCCL must not find a device of the guest under it.
+            below = self._pci(parent, f"ffff:ff:{next(self._numbers):02x}.0", _SWITCH_CLASS)
+            self.inside(below, switch.children, switch.devices)
         written: set[str] = set()  # two ports of one NIC are one device to NCCL
         for device in sorted(devices, key=lambda device: device.guest_address):
             for place in _addresses(device):
                 if place not in written:
-                    attributes = f'busid="{place}" class="0x{device.class_id:04x}00"{self._link}'
-                    self.element(depth, "pci", attributes, False)
+                    self._pci(parent, place, f"0x{device.class_id:04x}00")
                     if device.kind == "nic":
                         written.add(place)
 
@@ -220,53 +188,36 @@ def render(
         raise RefusedError("not a number of lanes", host=vm, thing="link_width", value=link_width, remedy=str(_WIDTHS))
     rows = {pci_address(str(row["address"])): row for row in devices}
     own = own_devices(vm, devices)
-    above = {str(row["address"]): bridges_above(row, rows, vm) for row in own}
+    above = {row["address"]: bridges_above(row, rows, vm) for row in own}
     crowd = collections.Counter(bridge for bridges in above.values() for bridge in bridges)
     # What distinguishes a place: the bridges that it shares with another device of the VM, and its NUMA node.
     places: dict[str, tuple[Any, ...]] = {
-        str(row["address"]): (
-            tuple(bridge for bridge in above[str(row["address"])] if crowd[bridge] > 1),
-            numa_node(row, vm),
-        )
+        row["address"]: (tuple(bridge for bridge in above[row["address"]] if crowd[bridge] > 1), numa_node(row, vm))
         for row in own
     }
     given = {pci_address(host): pci_address(at) for host, at in (addresses or {}).items()}
     matched = match(vm, own, guest, places, given)
     nodes, notes = guest_nodes(vm, [(places[address][-1], device) for address, device in sorted(matched.items())])
     placed = [
-        Placed(
-            row["kind"],
-            row["address"],
-            matched[row["address"]].address,
-            matched[row["address"]].class_id,
-            nodes[numa_node(row, vm)],
-            above[row["address"]],
-        )
+        Placed(row["kind"], address, device.address, device.class_id, nodes[numa_node(row, vm)], above[address])
         for row in own
+        for address, device in [(row["address"], matched[row["address"]])]
     ]
-    link = (f' link_speed="{link_speed}"' if link_speed else "") + (f' link_width="{link_width}"' if link_width else "")
-    writer = _Writer(link)
-    writer.element(0, "system", f'version="1" name="rocemesh {_plain(vm)}"', True)
-    found: list[tuple[Placed, Placed, str, str]] = []
+    link = {"link_speed": link_speed, "link_width": str(link_width or "")}
+    writer = _Writer({name: value for name, value in link.items() if value})
+    root = ElementTree.Element("system", {"version": "1", "name": f"rocemesh {_plain(vm)}"})
+    pairs: list[PairPlace] = []
     for node in sorted({device.numa_node for device in placed}):
         here = [device for device in placed if device.numa_node == node]
         switches, free = _tree(here)
-        writer.element(1, "cpu", f'numaid="{node}"', True)
-        writer.inside(switches, free, 2)
-        writer.close(1, "cpu")
-        found += _relations(here, switches)
-    writer.close(0, "system")
-    for gpu, nic in itertools.product(placed, placed):
-        if (gpu.kind, nic.kind) == ("gpu", "nic") and gpu.numa_node != nic.numa_node:
-            found.append((gpu, nic, SYS, ""))
-    pairs = tuple(
-        PairPlace(gpu.guest_address, nic.guest_address, gpu.host_address, nic.host_address, relation, shared)
-        for gpu, nic, relation, shared in found
-    )
+        writer.inside(ElementTree.SubElement(root, "cpu", {"numaid": str(node)}), switches, free)
+        pairs += _pairs(here, switches)
+    for gpu, nic in itertools.product(_of("gpu", placed), _of("nic", placed)):
+        if gpu.numa_node != nic.numa_node:
+            pairs.append(_pair(gpu, nic, SYS))
     nearest = [
         min((pair.relation for pair in pairs if pair.host_gpu == gpu.host_address), key=_ORDER.index)
-        for gpu in placed
-        if gpu.kind == "gpu"
+        for gpu in _of("gpu", placed)
     ]
     level = max(nearest, key=_ORDER.index)
     if level not in _GDR_ALLOWED:
@@ -274,9 +225,11 @@ def render(
             f"a GPU and its nearest NIC are {level} apart in the host as well: NCCL will not use GPUDirect RDMA by "
             f"default. If both ways were measured and it is faster, set NCCL_NET_GDR_LEVEL={level}"
         )
-    xml = "\n".join(writer.lines) + "\n"
+    ElementTree.indent(root)
+    # No blank before "/>": NCCL's parser would take it for an attribute.
+    xml = ElementTree.tostring(root, "unicode").replace(" />", "/>") + "\n"
     check(xml, placed, vm)
-    return Topology(xml, vm, pairs, level, tuple(notes))
+    return Topology(xml, vm, pairs, level, notes)
 
 
 def _plain(name: str) -> str:
@@ -287,9 +240,8 @@ def check(xml: str, placed: Sequence[Placed], vm: str) -> None:
     """Read the file back the way NCCL would. Raises RefusedError if it says something else than the facts."""
 
     def wrong(what: str) -> RefusedError:
-        return RefusedError(
-            f"the topology would be wrong: {what}", host=vm, thing="topology", remedy="report this file: " + xml
-        )
+        remedy = "report this file: " + xml
+        return RefusedError(f"the topology would be wrong: {what}", host=vm, thing="topology", remedy=remedy)
 
     if "<?" in xml or "<!" in xml or " />" in xml or "\t" in xml:
         raise wrong("NCCL's parser does not take this spelling")

@@ -30,7 +30,7 @@ from .._layer import RefusedError
 from . import rails as _rails
 from .rails import Network, Port, Rails
 
-_CHOOSES_GID = (2, 21)
+CHOOSES_GID = (2, 21)  # the first NCCL that finds the RoCE v2 GID by itself
 _ECT0 = 2  # the low two bits of a traffic class: this sender understands congestion marks
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/-]+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -194,7 +194,7 @@ class _Collector:
 
 def _gid(wanted: _Collector, rails: Rails, version: tuple[int, int] | None) -> Rails:
     """Sets the GID, and returns the rails with the GIDs that will be used."""
-    if version is not None and version >= _CHOOSES_GID:
+    if version is not None and version >= CHOOSES_GID:
         return _range(wanted, rails)
     indexes: dict[tuple[str, str], int] = {}
     anywhere = _common([port for ports in rails.ports.values() for port in ports])
@@ -229,7 +229,7 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
     """NCCL looks for the GID itself, in one range for all rails: the smallest that holds them."""
     networks = [network for network in rails.networks if str(network) in rails.used]
     around = networks[0]
-    while not all(_within(network, around) for network in networks):
+    while not all(network.overlaps(around) and network.prefixlen >= around.prefixlen for network in networks):
         around = around.supernet()
     indexes: dict[tuple[str, str], int] = {}
     for port in rails.everywhere():
@@ -257,14 +257,6 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
             ),
         )
     return rails.using(indexes)
-
-
-def _within(network: Network, around: Network) -> bool:
-    return (
-        int(network.network_address) >> (32 - around.prefixlen)
-        == int(around.network_address) >> (32 - around.prefixlen)
-        and network.prefixlen >= around.prefixlen
-    )
 
 
 def _traffic_class(wanted: _Collector, dscp: int, ecn: bool) -> None:
@@ -307,10 +299,13 @@ def _has_both_families(facts: Mapping[str, Mapping[str, Any]], control: Network)
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-def _version(text: str) -> tuple[int, int] | None:
-    if not text:
-        return None
+def version_of(text: str) -> tuple[int, int] | None:
     match = re.match(r"(\d+)\.(\d+)", text)
-    if not match:
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    found = version_of(text)
+    if text and found is None:
         raise RefusedError("not a version", host="nccl_variables", thing="nccl_version", value=text)
-    return int(match[1]), int(match[2])
+    return found

@@ -6,11 +6,10 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .path_intent import CONTAINER, Intent, refused, row
+from .nccl_variables import CHOOSES_GID, version_of
+from .path_intent import CONTAINER, Intent, refused, row, same
 from .path_nic import gid_of, rail_of
 
-# First NCCL that finds the RoCE v2 GID by itself.
-NCCL_AUTO_GID = (2, 21)
 # Interfaces that end at their own host.
 _LOCAL = re.compile(r"(?:lo|docker\d*|br-[0-9a-f]+|virbr\d*|veth\w*|podman\d*|cni\d*)$")
 
@@ -50,7 +49,7 @@ def container_rows(
     env: Mapping[str, Any] = container.get("env") or {}
     name = f"{host} {container.get('name') or 'container'}"
     network = container.get("network_mode")
-    yield row("MTU", CONTAINER, f"{name} network", "host", network, None if network is None else network == "host",
+    yield row("MTU", CONTAINER, f"{name} network", "host", network, same(network, "host"),
               "start the container with --net=host: another network hides the RoCE interface")  # fmt: skip
     yield from _container_mtu(name, container, ports, mtus, intent)
     byte = _number(env, "NCCL_IB_TC", name)
@@ -147,13 +146,11 @@ def _container_gid(
     if index is not None and index >= 0:
         for port in chosen:
             own = gid_of(port, intent)[0]
-            yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index,
-                      None if own is None else own == index,
+            yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX on {port['name']}", own, index, same(own, index),
                       f"export NCCL_IB_GID_INDEX={own} on this host; the index can differ between hosts")  # fmt: skip
         return
-    version = re.match(r"^(\d+)\.(\d+)", str(or_none(container.get("nccl_version")) or ""))
-    numbers = (int(version.group(1)), int(version.group(2))) if version else None
+    numbers = version_of(str(or_none(container.get("nccl_version")) or ""))
     yield row("GID", CONTAINER, f"{name} NCCL_IB_GID_INDEX", "set, or NCCL 2.21",
               f"not set, NCCL {container['nccl_version']}" if numbers else None,
-              None if numbers is None else numbers >= NCCL_AUTO_GID,
+              None if numbers is None else numbers >= CHOOSES_GID,
               "export NCCL_IB_GID_INDEX: NCCL before 2.21 takes GID 0, which is RoCE v1")  # fmt: skip

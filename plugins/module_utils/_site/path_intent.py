@@ -65,6 +65,11 @@ def row(  # noqa: PLR0917 (the columns of the table, in their order)
     return in_table(compared(item, where, layer, found, str(expected), right, remedy))
 
 
+def same(found: Any, wanted: Any) -> bool | None:
+    """None: not known."""
+    return None if found is None else found == wanted
+
+
 def in_table(finding: Finding) -> Finding:
     """A row: its code is the item, its thing the layer, its place host and thing; what is right needs no remedy."""
     found = "not known" if finding.found is None else finding.found

@@ -6,7 +6,7 @@ import collections
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .path_intent import NIC, Intent, rdma_mtu, row
+from .path_intent import NIC, Intent, rdma_mtu, row, same
 from .rails import natural
 
 
@@ -53,23 +53,22 @@ def gid_of(port: Mapping[str, Any], intent: Intent) -> tuple[int | None, str | N
 def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> Iterator[Finding]:
     where = place(host, port)
     own = port.get("netdev_mtu")
-    yield row("MTU", NIC, where, mtu or "the same everywhere", own, None if own is None else own == mtu,
+    yield row("MTU", NIC, where, mtu or "the same everywhere", own, same(own, mtu),
               "set the interface's MTU (guest_mtu)")  # fmt: skip
     active = port.get("active_mtu")
     room = rdma_mtu(mtu)
-    yield row("MTU", NIC, f"{where} RDMA", room, active, None if active is None else active == room,
+    yield row("MTU", NIC, f"{where} RDMA", room, active, same(active, room),
               "raise the interface's MTU to 4200 or more and restart the job")  # fmt: skip
     qos = port.get("qos") or {}
     trust = qos.get("trust")
-    yield row("DSCP", NIC, f"{where} trust", "dscp", trust, None if trust is None else trust == "dscp",
+    yield row("DSCP", NIC, f"{where} trust", "dscp", trust, same(trust, "dscp"),
               "mlnx_qos --trust dscp; the setting is lost at a restart (guest_qos_enabled keeps it)")  # fmt: skip
     forced = port.get("traffic_class")
     if forced is not None:
         yield row("traffic class", NIC, f"{where} forced", intent.traffic_class, forced,
                   forced == intent.traffic_class, "write the value into tc/1/traffic_class")  # fmt: skip
     tos = port.get("roce_tos")
-    yield row("traffic class", NIC, f"{where} rdma_cm", intent.traffic_class, tos,
-              None if tos is None else tos == intent.traffic_class,
+    yield row("traffic class", NIC, f"{where} rdma_cm", intent.traffic_class, tos, same(tos, intent.traffic_class),
               f"cma_roce_tos -d {port['name']} -t {intent.traffic_class}")  # fmt: skip
     ecn = port.get("ecn")
     if ecn and intent.traffic_class & 3:
@@ -111,7 +110,7 @@ def _classes(where: str, qos: Mapping[str, Any], intent: Intent) -> Iterator[Fin
 
 def _link(where: str, port: Mapping[str, Any]) -> Iterator[Finding]:
     state = port.get("state")
-    yield row("link", NIC, where, "ACTIVE", state, None if state is None else state == "ACTIVE",
+    yield row("link", NIC, where, "ACTIVE", state, same(state, "ACTIVE"),
               "look at the cable and the switch port: NCCL takes no port that is not ACTIVE")  # fmt: skip
     pcie = port.get("pcie") or {}
     for name, unit in (("link_width", "lanes"), ("link_speed", "GT/s")):

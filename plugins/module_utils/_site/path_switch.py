@@ -54,15 +54,8 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
     if intent.traffic_class & 3:
         ecn = str(roce.get("ecn") or "")
         marks = re.search(r"\becn\b|enabled", ecn, re.IGNORECASE) is not None and "disabled" not in ecn.lower()
-        yield row(
-            "traffic class",
-            SWITCH,
-            f"{name} ECN",
-            "marks ECT packets",
-            ecn or None,
-            marks if ecn else None,
-            "turn congestion marking on, or send without ECT bits",
-        )
+        yield row("traffic class", SWITCH, f"{name} ECN", "marks ECT packets", ecn or None, marks if ecn else None,
+                  "turn congestion marking on, or send without ECT bits")  # fmt: skip
     yield from _switch_priority(name, roce, ports, need)
     yield from _switch_design(name, switch, ports, need, intent)
 
@@ -76,16 +69,12 @@ def _row(name: str, finding: Finding) -> Finding:
 def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Need) -> Iterator[Finding]:
     lossless = roce.get("pfc_priorities")
     enabled = str(roce.get("pfc") or "").lower()
-    found = None if lossless is None else f"PFC {enabled or 'on'} {list(lossless)}"
-    yield row(
-        "priority",
-        SWITCH,
-        f"{name} PFC",
-        f"PFC enabled [{need.priority}]",
-        found,
-        None if lossless is None else judge.pfc("", lossless, need).level == OK and enabled in ("", "enabled", "on"),
-        f"enable PFC on priority {need.priority} alone (RoCE mode lossless)",
-    )
+    found, right = None, None
+    if lossless is not None:
+        found = f"PFC {enabled or 'on'} {list(lossless)}"
+        right = judge.pfc("", lossless, need).level == OK and enabled in ("", "enabled", "on")
+    yield row("priority", SWITCH, f"{name} PFC", f"PFC enabled [{need.priority}]", found, right,
+              f"enable PFC on priority {need.priority} alone (RoCE mode lossless)")  # fmt: skip
     for port, facts in ports.items():
         if facts.get("pfc_priorities") is not None:
             yield _row(name, judge.pfc(port, facts["pfc_priorities"], need))

@@ -28,6 +28,10 @@ class GuestDevice:
     numa_node: int | None = None
     slot: int | None = None
 
+    @property
+    def model(self) -> tuple[int, int]:
+        return self.vendor_id, self.device_id
+
 
 # ------------------------------------------------------------------------------------------------------------ the guest
 
@@ -52,12 +56,8 @@ def parse_lspci(text: str, vm: str) -> tuple[GuestDevice, ...]:
                 )
             )
         except (KeyError, ValueError) as error:
-            raise ParseError(
-                f"a record of lspci lacks or garbles {error}",
-                host=vm,
-                raw=record,
-                remedy="read it with lspci -D -vmm -n",
-            ) from error
+            what, remedy = f"a record of lspci lacks or garbles {error}", "read it with lspci -D -vmm -n"
+            raise ParseError(what, host=vm, raw=record, remedy=remedy) from error
     return tuple(found)
 
 
@@ -68,10 +68,10 @@ def own_devices(vm: str, devices: Sequence[Mapping[str, Any]]) -> list[Mapping[s
     own = [row for row in devices if row.get("vm") == vm and row.get("kind") in ("gpu", "nic")]
     kinds = {row["kind"] for row in own}
     if kinds != {"gpu", "nic"}:
-        owners = sorted({str(row["vm"]) for row in devices if row.get("vm")})
+        owners = ", ".join(sorted({str(row["vm"]) for row in devices if row.get("vm")})) or "none"
+        lacks = "no GPU" if "gpu" not in kinds else "no NIC"
         raise RefusedError(
-            f"the VM owns {'no GPU' if 'gpu' not in kinds else 'no NIC'} of this host (VMs that own devices: "
-            f"{', '.join(owners) or 'none'})",
+            f"the VM owns {lacks} of this host (VMs that own devices: {owners})",
             host=vm,
             thing="devices",
             value=[row["address"] for row in own],
@@ -142,8 +142,7 @@ def match(
     for host_address, guest_address in given.items():
         row = next((row for row in own if row["address"] == host_address), None)
         device = by_address.get(guest_address)
-        model = None if row is None else (pci_id(row["vendor_id"]), pci_id(row["device_id"]))
-        if row is None or device is None or (device.vendor_id, device.device_id) != model:
+        if row is None or device is None or device.model != _model(row):
             seen = ", ".join(f"{d.address} {d.vendor_id:04x}:{d.device_id:04x}" for d in guest)
             raise RefusedError(
                 f"does not fit: the VM's devices in the host are {', '.join(row['address'] for row in own)}, "
@@ -159,20 +158,13 @@ def match(
             matched[host_address] = device
     if len({device.address for device in matched.values()}) != len(matched):
         raise RefusedError("two host devices are given one guest device", host=vm, thing="addresses", value=dict(given))
-    models = sorted({(pci_id(row["vendor_id"]), pci_id(row["device_id"])) for row in own})
-    for vendor, device_id in models:
-        hosts = sorted(
-            row["address"]
-            for row in own
-            if (pci_id(row["vendor_id"]), pci_id(row["device_id"])) == (vendor, device_id)
-            and row["address"] not in matched
-        )
+    for model in sorted(set(map(_model, own))):
+        hosts = sorted(row["address"] for row in own if _model(row) == model and row["address"] not in matched)
         taken = {device.address for device in matched.values()}
         guests = sorted(
-            (d for d in guest if (d.vendor_id, d.device_id) == (vendor, device_id) and d.address not in taken),
-            key=lambda device: device.address,
+            (d for d in guest if d.model == model and d.address not in taken), key=lambda device: device.address
         )
-        name = f"{vendor:04x}:{device_id:04x}"
+        name = "{:04x}:{:04x}".format(*model)
         if len(hosts) != len(guests):
             raise RefusedError(
                 f"the host gives the VM {len(hosts)} device(s) ({', '.join(hosts) or 'none'}), the guest sees "
@@ -204,12 +196,15 @@ def _by_slot(own: Sequence[Mapping[str, Any]], guest: Sequence[GuestDevice]) -> 
     """
     found = {}
     for row in own:
-        model = (pci_id(row["vendor_id"]), pci_id(row["device_id"]))
         same = [one for one in own if one.get("vm_slot") == row.get("vm_slot")]
-        there = [d for d in guest if d.slot == row.get("vm_slot") and (d.vendor_id, d.device_id) == model]
+        there = [d for d in guest if d.slot == row.get("vm_slot") and d.model == _model(row)]
         if row.get("vm_slot") is not None and len(same) == 1 and len(there) == 1:
             found[str(row["address"])] = there[0]
     return found
+
+
+def _model(row: Mapping[str, Any]) -> tuple[int, int]:
+    return pci_id(row["vendor_id"]), pci_id(row["device_id"])
 
 
 def _words(address: str, place: tuple[Any, ...]) -> str:

@@ -97,23 +97,19 @@ def windows(
     found: list[Row] = []
     guests = {device for row in rows if row.restart == _RESTARTS[reboot.GUEST] for device in row.devices}
     upgrades = {vm: {"texts": ["this run"], "restart": reboot.GUEST} for vm in guests}
+    of_host, of_vms = minutes
     for window in reboot.windows(after(hosts), vms, after(nics), upgrades=upgrades):
         for vm, changes in window.changes.items():
             found += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
+        if window.reboot:
+            what, restart, lasts = "one restart of the host", "ESXi host", of_host
+        else:
+            what, restart, lasts = (
+                ("VMs off and on", "VMs", of_vms) if window.rekey else ("guests restart", "guest", of_vms)
+            )
         if window.needed:
             stopped = ", ".join(window.vms) or NOTHING
-            what = (
-                "one restart of the host" if window.reboot else "VMs off and on" if window.rekey else "guests restart"
-            )
-            found.append(
-                Row(
-                    (window.host,),
-                    f"maintenance window: {what}",
-                    stopped,
-                    "ESXi host" if window.reboot else "VMs" if window.rekey else "guest",
-                    minutes[0 if window.reboot else 1],
-                )
-            )
+            found.append(Row((window.host,), f"maintenance window: {what}", stopped, restart, lasts))
     return found
 
 

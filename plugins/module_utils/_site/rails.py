@@ -186,7 +186,13 @@ def find(facts: Mapping[str, Mapping[str, Any]], wanted: Sequence[Network], devi
     for node, known in facts.items():
         found, others, seen = _ports(node, known, wanted, devices)
         if not found:
-            raise _none(node, wanted, seen)
+            raise RefusedError(
+                f"no RoCE v2 address in {_told(wanted)}; seen: {'; '.join(seen) or 'no RDMA device'}",
+                host=node,
+                thing="RDMA devices",
+                remedy="give the RoCE interface an address in this network (a link-local or RoCE v1 GID is not "
+                "routed), and see that the port's link layer is Ethernet and its link is up",
+            )
         missing = [name for name in devices if name not in {port.name for port in found}]
         if missing:
             raise RefusedError(
@@ -206,16 +212,6 @@ def _told(wanted: Sequence[Network]) -> str:
     return ", ".join(map(str, wanted))
 
 
-def _none(node: str, wanted: Sequence[Network], seen: Sequence[str]) -> RefusedError:
-    return RefusedError(
-        f"no RoCE v2 address in {_told(wanted)}; seen: {'; '.join(seen) or 'no RDMA device'}",
-        host=node,
-        thing="RDMA devices",
-        remedy="give the RoCE interface an address in this network (a link-local or RoCE v1 GID is not routed), "
-        "and see that the port's link layer is Ethernet and its link is up",
-    )
-
-
 def _ports(
     node: str, known: Mapping[str, Any], wanted: Sequence[Network], devices: Sequence[str]
 ) -> tuple[list[Port], list[LeftOut], list[str]]:
@@ -228,24 +224,22 @@ def _ports(
         netdev = str(device.get("netdev") or "")
         layer, state = str(device.get("link_layer", "")), str(device.get("state") or "")
         label = f"{name}:{number}"
-
-        def leave(why: str, name: str = name, number: int = number, netdev: str = netdev) -> None:
-            others.append(LeftOut(node, name, number, netdev, why))
-
+        asked = not devices or name in devices
         if layer != ETHERNET:
-            seen.append(f"{label} link layer {layer or 'unknown'}")
-            if not devices or name in devices:
-                leave(f"link layer {layer or 'unknown'}; only RoCE (Ethernet) is in scope")
+            why = f"link layer {layer or 'unknown'}"
+            seen.append(f"{label} {why}")
+            if asked:
+                others.append(LeftOut(node, name, number, netdev, why + "; only RoCE (Ethernet) is in scope"))
             continue
         gids = tuple(sorted(_gids(node, name, device, wanted, seen, label), key=lambda gid: gid.index))
         fitting = [gid for gid in gids if gid.network]
-        if devices and name not in devices:
-            leave(f"only {', '.join(devices)} were asked for")
+        if not asked:
+            why = f"only {', '.join(devices)} were asked for"
         elif not fitting:
-            leave(_why_not(gids, wanted))
+            why = _why_not(gids, wanted)
         elif state and state != "ACTIVE":
             seen.append(f"{label} {fitting[0].address}, but the port is {state}")
-            leave(f"its port is {state}, and NCCL takes none that is not ACTIVE: look at cable and switch port")
+            why = f"its port is {state}, and NCCL takes none that is not ACTIVE: look at cable and switch port"
         else:
             mtu, first = device.get("active_mtu"), fitting[0]
             lossless = ((device.get("qos") or {}).get("pfc_priorities")) or ()
@@ -264,6 +258,8 @@ def _ports(
                     lossless=tuple(int(priority) for priority in lossless),
                 )
             )
+            continue
+        others.append(LeftOut(node, name, number, netdev, why))
     return found, others, seen
 
 

@@ -6,7 +6,7 @@ a node that did not tell: one job has one set of variables, so one silent node l
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from .._switch.judge import dscp_of, trusts_dscp
 
@@ -56,37 +56,40 @@ def lossless_dscp(
     """
     if not 0 <= priority <= 7:
         return {"dscp": None, "reason": f"priority {priority} is none (0 to 7); no traffic class is set"}
-    dscp = dscp_of(priority)
     if not switches:
         return {"dscp": None, "reason": "no switch was read, so no traffic class is known"}
+    dscp = dscp_of(priority)
+    against = next(_against(switches, devices or {}, priority, dscp), "")
+    if against:
+        return {"dscp": None, "reason": f"{against}; no traffic class is set"}
+    profile, mark = ("profile", f", and {dscp} is its mark of RoCE")
+    if priority != ROCE_PRIORITY:
+        profile, mark = ("default", f", {dscp} among them")
+    return {
+        "dscp": dscp,
+        "reason": f"{', '.join(switches)}: RoCE on, DSCP trusted, flow control on priority {priority}: the "
+        f"{profile}'s map puts DSCP {8 * priority} to {8 * priority + 7} there{mark}",
+    }
+
+
+def _against(switches: Mapping[str, Any], devices: Mapping[str, Any], priority: int, dscp: int) -> Iterator[str]:
     for name, found in switches.items():
         why = _not_lossless(found, priority)
         if why:
-            return {"dscp": None, "reason": f"{name}: {why}; no traffic class is set"}
-        mapped = found["roce"].get("dscp_priorities")
-        if mapped is not None and mapped.get(str(dscp)) != priority:
-            there = mapped.get(str(dscp))
+            yield f"{name}: {why}"
+        elif found["roce"].get("dscp_priorities") is not None:
+            there = found["roce"]["dscp_priorities"].get(str(dscp))
             place = "not among those that it tells of" if there is None else f"in priority {there}"
-            return {
-                "dscp": None,
-                "reason": f"{name}: DSCP {dscp} is {place}, not in {priority}; no traffic class is set",
-            }
-    for node, reading in (devices or {}).items():
+            if there != priority:
+                yield f"{name}: DSCP {dscp} is {place}, not in {priority}"
+    for node, reading in devices.items():
         for port in (reading or {}).get("devices") or ():
             mapped = ((port.get("qos") or {}).get("dscp_prio") or {}).get(str(dscp))
             if mapped is not None and int(mapped) != priority:
-                return {
-                    "dscp": None,
-                    "reason": f"{node} {port.get('name')}: the NIC puts DSCP {dscp} into priority {mapped}, the "
-                    f"switch has its lossless class on {priority}; no traffic class is set",
-                }
-    names = ", ".join(switches)
-    return {
-        "dscp": dscp,
-        "reason": f"{names}: RoCE on, DSCP trusted, flow control on priority {priority}: the "
-        f"{'profile' if priority == ROCE_PRIORITY else 'default'}'s map puts DSCP {8 * priority} to {8 * priority + 7} "
-        + (f"there, and {dscp} is its mark of RoCE" if priority == ROCE_PRIORITY else f"there, {dscp} among them"),
-    }
+                yield (
+                    f"{node} {port.get('name')}: the NIC puts DSCP {dscp} into priority {mapped}, the switch has its "
+                    f"lossless class on {priority}"
+                )
 
 
 def _not_lossless(found: Any, priority: int) -> str:

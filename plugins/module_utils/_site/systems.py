@@ -75,13 +75,6 @@ REFUSED = {
 }
 PAGE = "docs/supported-systems.md"
 OLD_PYTHON = f"take ansible-core 2.19 on the controller, or a node with Python 3.9 or later (see {PAGE})"
-# ansible-core -> what it means here. Sources: its module_utils/basic.py of 2.21 (targets from Python 3.9 on), its
-# changes of 2.20, and access.redhat.com/support/policy/updates/ansible-automation-platform.
-CORES = {
-    "2.16 (Ansible Automation Platform 2.5)": "too old; run the collection in an execution environment of your own",
-    "2.17 to 2.19": "all systems of the table",
-    "2.20 and later": "no node with Python 3.8, so not Ubuntu 20.04 with its own Python",
-}
 
 
 def find(name: str, version: str) -> System | None:

@@ -9,7 +9,7 @@ record, not a change of the cluster, so nothing is reported as changed.
 DLPerf, a file per precision. `known` looks for a file that was made with the same `parameters` and has no problem.
 `read` reads `output` and writes nothing.
 ``output``: What the program printed. Of this collection's programs the lines `ROCEMESH-BENCHMARK {json}`, also where
-lines are glued together; of `nccl_tests`, `perftest` and `repeat` their own output.
+lines are glued together; of `nccl_tests`, `perftest` and `repeat` their own output. For `state=read` and `repeat`.
 ``log``: Where the log is kept, for the file of `nccl_tests` and `perftest`, and for messages.
 ``ranks``: For `nccl_tests` and `repeat`, how many ranks were started.
 ``hosts``: For `nccl_tests`, how many hosts took part.
@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from ...module_utils._results.figures import benchmark_rows, benchmarks
+from ...module_utils._results.figures.benchmark_files import KINDS
 from ...module_utils._results.readers import nccl_tests, perftest, tf_cnn
 from ...module_utils._results.readers.reading import source_of
 from ..decision import Context
@@ -57,25 +58,14 @@ def read(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def document(options: Mapping[str, Any]) -> dict[str, Any]:
     """The file of one benchmark."""
-    said: dict[str, Any] = {"results": [], "settings": {}, "problems": []}
-    if options["output"] is not None:
-        said = read(options)
-    results, problems = [*options["results"], *said["results"]], [*options["problems"], *said["problems"]]
-    settings = {**said["settings"], **options["settings"]}
-    backend = options["backend"] or settings.get("backend")
+    results, problems = options["results"], options["problems"]
+    backend = options["backend"] or options["settings"].get("backend")
     if options["kind"] == "scaling":
         results, missing = benchmarks.scaling_results(options["plan"], options["repeats"])
-        problems += missing
+        problems = [*problems, *missing]
         backend = backend or next((record.get("backend") for record in options["repeats"]), None)
-    return benchmarks.document(
-        options["kind"],
-        results,
-        simulated=options["simulated"],
-        backend=backend,
-        problems=problems,
-        parameters=options["parameters"],
-        settings=settings,
-    )
+    given = {key: options[key] for key in ("simulated", "parameters", "settings")}
+    return benchmarks.document(options["kind"], results, backend=backend, problems=problems, **given)
 
 
 def repeat(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,20 +92,7 @@ def write(path: Path, content: Mapping[str, Any], **form: Any) -> None:
 
 SPEC: dict[str, Any] = {
     "folder": {"type": "path"},
-    "kind": {
-        "required": True,
-        "choices": [
-            "bandwidth",
-            "scaling",
-            "scoring",
-            "training",
-            "nccl_tests",
-            "perftest",
-            "advice",
-            "input",
-            "repeat",
-        ],
-    },
+    "kind": {"required": True, "choices": [*KINDS, "repeat"]},
     "state": {"default": "present", "choices": ["present", "known", "read"]},
     "output": {},
     "log": {"default": ""},
@@ -158,8 +135,5 @@ def _write(folder: Path, kind: str, made: Mapping[str, Any]) -> None:
     write(folder / f"{made['name'] if kind == 'repeat' else kind}.json", made)
     if kind == "scaling":
         for precision, batch in sorted({(each["precision"], each["batch"]) for each in made["results"]}):
-            write(
-                folder / f"{precision}_bz{batch}_result.json",
-                benchmarks.dlperf(made["results"], precision, batch),
-                sort_keys=True,
-            )
+            rates = benchmarks.dlperf(made["results"], precision, batch)
+            write(folder / f"{precision}_bz{batch}_result.json", rates, sort_keys=True)

@@ -19,19 +19,10 @@ from typing import Any
 
 from ...module_utils._results.figures.benchmarks import saved, scaling_plan
 from ..decision import Context
+from .mpi_hosts import HOSTS
 
 SPEC: dict[str, Any] = {
-    "hosts": {
-        "type": "list",
-        "elements": "dict",
-        "required": True,
-        "options": {
-            "name": {"required": True},
-            "address": {"required": True},
-            "slots": {"type": "int", "default": 1},
-            "hostname": {},
-        },
-    },
+    "hosts": HOSTS,
     "parameters": {"type": "dict", "required": True},
     "cases": {"type": "list", "elements": "str", "default": []},
     "batches": {"type": "dict", "default": {"fp32": 128, "bf16": 256}},

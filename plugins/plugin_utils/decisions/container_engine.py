@@ -17,6 +17,7 @@ and the node's other answers under their names; `seen` is the container, with `i
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -30,6 +31,7 @@ GPUS_LABEL = "io.rocemesh.gpus"
 # The oldest that was tried, and the first whose Docker-compatible socket gives what a client asks for by CDI
 # (its release notes of 5.4.0).
 PODMAN_LEAST, PODMAN_CDI = (4, 3), (5, 4)
+Values = dict[str, list[str]]
 
 
 def _document(text: str, whose: str) -> dict[str, Any]:
@@ -55,10 +57,8 @@ def merge_runtime(current: str, proposed: str) -> dict[str, Any]:
         offered = _document(proposed, "the answer")["runtimes"][RUNTIME]
         path = offered["path"]
     except (ValueError, KeyError, TypeError) as error:
-        return {
-            **refused,
-            "problem": f"nvidia-ctk offers no runtime {RUNTIME} with a path ({error!r}): {proposed[:200]}",
-        }
+        problem = f"nvidia-ctk offers no runtime {RUNTIME} with a path ({error!r}): {proposed[:200]}"
+        return {**refused, "problem": problem}
     runtimes = own.get("runtimes", {})
     if not isinstance(runtimes, dict):
         return {**refused, "problem": "its key runtimes is no object"}
@@ -70,11 +70,9 @@ def merge_runtime(current: str, proposed: str) -> dict[str, Any]:
     return {"content": json.dumps(own, indent=4, ensure_ascii=False) + "\n", "changed": True, "kept": "", "problem": ""}
 
 
-def engine_state(text: str, configured: bool) -> dict[str, Any]:
-    """What the running engine lacks. ``text``: the role's probe, one ``WORD VALUE`` per line; ``configured``:
-    daemon.json has the runtime. ``pending``: one reason each; ``running``: names of the containers that a restart
-    stops."""
-    values = _by_word(text)
+def engine_state(values: Values, configured: bool) -> dict[str, Any]:
+    """What the running engine lacks. ``configured``: daemon.json has the runtime. ``pending``: one reason each;
+    ``running``: names of the containers that a restart stops."""
     if "started" not in values:
         return {"pending": [], "running": [], "live_restore": False, "started": False}
     started = int(values["started"][0])
@@ -83,7 +81,7 @@ def engine_state(text: str, configured: bool) -> dict[str, Any]:
         pending.append(
             "the engine was started before the NVIDIA container toolkit was installed, so it cannot give GPUs"
         )
-    runtimes = json.loads(values["runtimes"][0]) if values.get("runtimes", [""])[0] else {}
+    runtimes = json.loads(_first(values, "runtimes") or "{}")
     if configured and RUNTIME not in runtimes:
         pending.append(f"the engine has not read the runtime {RUNTIME} from its configuration")
     return {
@@ -94,13 +92,9 @@ def engine_state(text: str, configured: bool) -> dict[str, Any]:
     }
 
 
-def node_state(text: str) -> dict[str, Any]:
+def node_state(values: Values) -> dict[str, Any]:
     """What is there on the node: engine, toolkit, devices, the mesh's directory, the wanted image."""
-    values = _by_word(text)
-
-    def first(word: str) -> str:
-        return values.get(word, [""])[0]
-
+    first = functools.partial(_first, values)
     status, _space, said = first("engine").partition(" ")
     place, _space, kind = first("mesh").partition(" ")
     image, _space, digests = first("image").partition(" ")
@@ -134,14 +128,10 @@ def node_state(text: str) -> dict[str, Any]:
     }
 
 
-def container_state(text: str) -> dict[str, Any]:
+def container_state(values: Values) -> dict[str, Any]:
     """What the engine and the container itself say of it. ``sshd`` of ``inside``: read, stale (its files are newer than
     what it has read), none (it has not come up), or empty without a server of its own."""
-    values = _by_word(text)
-
-    def first(word: str) -> str:
-        return values.get(word, [""])[0]
-
+    first = functools.partial(_first, values)
     info = json.loads(first("seen") or "null")
     host = info["HostConfig"] if info else {}
     labels = (info or {}).get("Config", {}).get("Labels") or {}
@@ -162,12 +152,17 @@ def container_state(text: str) -> dict[str, Any]:
     }
 
 
-def _by_word(text: str) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
+def by_word(text: str) -> Values:
+    """The role's probe, one ``WORD VALUE`` per line."""
+    values: Values = {}
     for line in text.splitlines():
         word, _space, value = line.partition(" ")
         values.setdefault(word, []).append(value.strip())
     return values
+
+
+def _first(values: Values, word: str) -> str:
+    return values.get(word, [""])[0]
 
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -175,8 +170,9 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     if options["offer"] is not None:
         found["merged"] = merge_runtime(options["config"], options["offer"])
     if options["probe"] is not None:
-        found.update(node_state(options["probe"]))
-        found["state"] = engine_state(options["probe"], found["configured"])
-        found["seen"] = container_state(options["probe"])
+        values = by_word(options["probe"])
+        found.update(node_state(values))
+        found["state"] = engine_state(values, found["configured"])
+        found["seen"] = container_state(values)
         found["at"] = time.time()
     return found

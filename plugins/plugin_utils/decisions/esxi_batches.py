@@ -26,11 +26,10 @@ from typing import Any, Mapping, Sequence
 
 from ..decision import Context
 
-# What a module call has in common for all its hosts; the password belongs to the account.
-_LOGIN = ("hostname", "port", "username", "validate_certs", "ca_path")
 # Defaults of role gpu_vm.
 WISHES: Mapping[str, Any] = {"gpu_pci_ids": {}, "numa_node_affinity": "auto"}
-LOGIN = tuple(f"rocemesh_vcenter_{name}" for name in _LOGIN)
+# What a module call has in common for all its hosts; the password belongs to the account.
+LOGIN = tuple(f"rocemesh_vcenter_{name}" for name in ("hostname", "port", "username", "validate_certs", "ca_path"))
 COMMON = ("esxi_host_kernel_settings", "esxi_host_require_runtime", *LOGIN)
 
 
@@ -52,18 +51,14 @@ def vcenters(
     hosts: Sequence[str], vms: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for kind, members in (("esxi_host", hosts), ("gpu_vm", vms)):
+    kinds = (("esxi_host_name", hosts, "hosts", "names"), ("gpu_vm_name", vms, "nodes", "vms"))
+    for variable, members, ours, theirs in kinds:
         for member in members:
             variables = hostvars[member]
             empty: dict[str, Any] = {"first": str(member), "hosts": [], "names": [], "nodes": [], "vms": []}
             one = found.setdefault(_key(variables, LOGIN), empty)
-            name = str(variables.get(f"{kind}_name", member))
-            if kind == "gpu_vm":
-                one["nodes"].append(str(member))
-                one["vms"].append(name)
-            else:
-                one["hosts"].append(str(member))
-                one["names"].append(name)
+            one[ours].append(str(member))
+            one[theirs].append(str(variables.get(variable, member)))
     return list(found.values())
 
 
@@ -133,7 +128,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     return {
         "wishes": {name: wish(name, hostvars[name]) for name in options["vms"]},
         "published_vms": vms_published(options["readings"]),
-        "batches": esxi_batches(options["hosts"], context.variables["hostvars"]),
-        "vcenters": vcenters(options["hosts"], options["vms"], context.variables["hostvars"]),
+        "batches": esxi_batches(options["hosts"], hostvars),
+        "vcenters": vcenters(options["hosts"], options["vms"], hostvars),
         "published": esxi_published(options["results"], options["check"]),
     }

@@ -2,8 +2,8 @@
 
 A torch that was built for CPUs trains as well, and its figures look like a slow cluster; so does one that is too new
 for the driver. Both are named, with what to do. A host that did not answer is named too.
-``answers``: Host to what its torch printed of itself, JSON with `torch` (version), `cuda` (version it was built for,
-empty for none), `nccl`, `available`, `gpus` (number), `why` and `error`; a list counts with its first element.
+``answers``: Host to lines of which the first counts: what its torch printed of itself, JSON with `torch` (version),
+`cuda` (version it was built for, empty for none), `nccl`, `available`, `gpus` (number), `why` and `error`.
 ``gpus``: Host to the list of its GPUs.
 ``hosts``: Names of the hosts of the run.
 """
@@ -11,18 +11,15 @@ empty for none), `nccl`, `available`, `gpus` (number), `why` and `error`; a list
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ...module_utils._nic.gpu_state import image_problems
 from ..decision import Context
 
 
-def _stack(answer: Any) -> Mapping[str, Any]:
-    if isinstance(answer, (list, tuple)):
-        answer = answer[0] if answer else None
-    if isinstance(answer, str):
-        answer = json.loads(answer)
-    return answer if isinstance(answer, Mapping) else {}
+def _stack(lines: Sequence[str]) -> Mapping[str, Any]:
+    stack = json.loads(lines[0]) if lines else {}
+    return stack if isinstance(stack, Mapping) else {}
 
 
 SPEC: dict[str, Any] = {
@@ -33,7 +30,7 @@ SPEC: dict[str, Any] = {
 
 
 def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
-    stacks = {str(host): _stack(answer) for host, answer in options["answers"].items()}
+    stacks = {str(host): _stack(lines) for host, lines in options["answers"].items()}
     silent = {"error": "it gave no answer"}
     gpus = options["gpus"]
     versions = {str(stack.get("nccl") or "") for stack in stacks.values()}

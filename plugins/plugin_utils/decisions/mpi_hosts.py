@@ -39,18 +39,19 @@ def network_of(facts: Mapping[str, Any], address: str) -> str:
     return ""
 
 
-SPEC: dict[str, Any] = {
-    "hosts": {
-        "type": "list",
-        "elements": "dict",
-        "required": True,
-        "options": {
-            "name": {"required": True},
-            "address": {"required": True},
-            "slots": {"type": "int", "default": 1},
-            "hostname": {},
-        },
+HOSTS: dict[str, Any] = {
+    "type": "list",
+    "elements": "dict",
+    "required": True,
+    "options": {
+        "name": {"required": True},
+        "address": {"required": True},
+        "slots": {"type": "int", "default": 1},
+        "hostname": {},
     },
+}
+SPEC: dict[str, Any] = {
+    "hosts": HOSTS,
     "slots": {"type": "int"},
     "containers": {"type": "list", "elements": "dict", "default": []},
     "interfaces": {"type": "dict", "default": {}},
@@ -74,7 +75,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     of_rank = [host for host in hosts for _slot in range(host["slots"])]
     said: dict[str, Any] = {}
     if options["output"] is not None:
-        said = _answers(options, [str(host["name"]) for host in of_rank])
+        said["found"] = _found(options, [str(host["name"]) for host in of_rank])
     return {
         "hosts": hosts,
         "names": [host.get("hostname") or host["name"] for host in of_rank],
@@ -84,18 +85,14 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     }
 
 
-def _answers(options: dict[str, Any], of_rank: list[str]) -> dict[str, Any]:
+def _found(options: dict[str, Any], of_rank: list[str]) -> dict[str, dict[str, list[str]]]:
     patterns = {name: re.compile(str(pattern)) for name, pattern in options["find"].items()}
     found: dict[str, dict[str, list[str]]] = {}
-    given = []
     for answer in answers.read(source_of(options["output"])).parts:
-        rank, lines = answer.rank, answer.lines
-        if rank >= len(of_rank):
-            raise ValueError(f"rank {rank} answered, and the job has {len(of_rank)} rank(s)")
-        host = of_rank[rank]
-        given.append({"rank": rank, "host": host, "lines": lines})
-        kept = found.setdefault(host, {name: [] for name in patterns})
+        if answer.rank >= len(of_rank):
+            raise ValueError(f"rank {answer.rank} answered, and the job has {len(of_rank)} rank(s)")
+        kept = found.setdefault(of_rank[answer.rank], {name: [] for name in patterns})
         for name, pattern in patterns.items():
-            hits = [(match, line) for line in lines for match in [pattern.search(line)] if match]
+            hits = [(match, line) for line in answer.lines for match in [pattern.search(line)] if match]
             kept[name] += [match[1] if pattern.groups else line for match, line in hits]
-    return {"answers": given, "found": found}
+    return found

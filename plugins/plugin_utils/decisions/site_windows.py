@@ -58,21 +58,13 @@ def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]])
     hosts = {name: hostvars[name] for name in options["hosts"]}
     vms = {name: hostvars[name] for name in options["vms"]}
     places: Mapping[str, Any] = next((facts["window_rows"] for facts in hosts.values() if "window_rows" in facts), {})
-    unasked = {
-        name: state
-        for name in hosts
-        if (state := places.get(name, {}).get("connection_state", "connected")) != "connected"
-    }
-    unasked |= {
-        name: "its guest does not answer"
-        for name, facts in vms.items()
-        if (facts.get("window_guest") or {}).get("unreachable")
-    }
-    unasked |= {
-        name: _DISCONNECTED
-        for name, facts in vms.items()
-        if (facts.get("gpu_vm_unread") or {}).get("vm_connection_state") == _DISCONNECTED
-    }
+    states = {name: places.get(name, {}).get("connection_state", "connected") for name in hosts}
+    unasked = {name: state for name, state in states.items() if state != "connected"}
+    for name, facts in vms.items():
+        if (facts.get("window_guest") or {}).get("unreachable"):
+            unasked[name] = "its guest does not answer"
+        if (facts.get("gpu_vm_unread") or {}).get("vm_connection_state") == _DISCONNECTED:
+            unasked[name] = _DISCONNECTED
     left_out = {**unasked, **dict.fromkeys(options["left_out"], _NAMED)}
     gone = [name for name in unasked if unasked[name] == _DISCONNECTED]
     silent = [name for name, facts in hosts.items() if name not in left_out and "esxi_host_pending" not in facts]

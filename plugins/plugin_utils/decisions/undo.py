@@ -19,13 +19,14 @@ for a person).
 from __future__ import annotations
 
 import pathlib
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ansible.plugins.loader import callback_loader
 
 from .. import journal_file, restoring
 from ..decision import Context
-from ..restoring import CONTAINER, ESXI, INTERFACE, MESH, NIC, ORDER, SWITCH, VM, WHOLE, Device, Setting
+from ..journal import ESXI, INTERFACE, MESH, NIC, SWITCH, VM
+from ..restoring import CONTAINER, ORDER, WHOLE, Device, Setting
 from .esxi_batches import vcenters
 
 SPEC: dict[str, Any] = {
@@ -139,22 +140,17 @@ def _by_host(found: Iterable[Setting], layer: str) -> dict[str, list[Setting]]:
 
 
 def _ask(found: Sequence[Setting]) -> dict[str, dict[str, Any]]:
+    def of(layer: str, ask: Callable[[list[Setting]], Any]) -> dict[str, Any]:
+        return {host: ask(each) for host, each in _by_host(found, layer).items()}
+
+    neutral = of(NIC, lambda _each: {"wanted": restoring.VMX_NEUTRAL})
     return {
-        ESXI: {
-            host: {**each[0].identity, "settings": {one.key: one.before for one in each}}
-            for host, each in _by_host(found, ESXI).items()
-        },
-        VM: {
-            **{host: {"wanted": restoring.VMX_NEUTRAL} for host in _by_host(found, NIC)},
-            **{
-                host: {**each[0].identity, "wanted": restoring.vmx_wanted(each)}
-                for host, each in _by_host(found, VM).items()
-            },
-        },
-        NIC: {host: _cards(each) for host, each in _by_host(found, NIC).items()},
-        SWITCH: {host: _sides(each) for host, each in _by_host(found, SWITCH).items()},
-        INTERFACE: {host: _sides(each) for host, each in _by_host(found, INTERFACE).items()},
-        MESH: {host: {} for host in _by_host(found, MESH)},
+        ESXI: of(ESXI, lambda each: {**each[0].identity, "settings": {one.key: one.before for one in each}}),
+        VM: {**neutral, **of(VM, lambda each: {**each[0].identity, "wanted": restoring.vmx_wanted(each)})},
+        NIC: of(NIC, _cards),
+        SWITCH: of(SWITCH, _sides),
+        INTERFACE: of(INTERFACE, _sides),
+        MESH: of(MESH, lambda _each: {}),
     }
 
 
@@ -163,6 +159,8 @@ def _cards(each: Sequence[Setting]) -> list[dict[str, Any]]:
 
 
 def _sides(each: Sequence[Setting]) -> dict[str, Any]:
+    if not each:
+        return {}
     return {
         "serial": each[0].identity.get("serial", ""),
         "before": {one.key: one.before for one in each},
@@ -201,21 +199,23 @@ def _judge(
                 now[one.place] = row["value"]
                 if row["why"] != "changed since":
                     reasons[one.place] = row["why"]
-    judged = restoring.judge(found, now, since)
-    due = [one for one in judged.due if one.place not in reasons]
-    left = [*judged.left, *((one, reasons[one.place]) for one in judged.due if one.place in reasons)]
-    staying = [*due, *judged.done]
+    possible, done, left = restoring.judge(found, now, since)
+    due = [one for one in possible if one.place not in reasons]
+    left += [(one, reasons[one.place]) for one in possible if one.place in reasons]
+    staying = [*due, *done]
+    esxi, vms = _by_host(staying, ESXI), _by_host(staying, VM)
+    back = {layer: _by_host(due, layer) for layer in ORDER}
     hosts = {
         host: {
-            "esxi_settings": {one.key: one.before for one in _by_host(staying, ESXI).get(host, ())},
-            "vm_wanted": restoring.vmx_wanted(_by_host(staying, VM).get(host, ())),
-            "cards": _cards(_by_host(due, NIC).get(host, ())),
-            "container": sorted({one.key for one in _by_host(due, CONTAINER).get(host, ())}),
-            "interface": _sides(_by_host(due, INTERFACE)[host]) if host in _by_host(due, INTERFACE) else {},
-            "switch": _sides(_by_host(due, SWITCH)[host]) if host in _by_host(due, SWITCH) else {},
+            "esxi_settings": {one.key: one.before for one in esxi.get(host, ())},
+            "vm_wanted": restoring.vmx_wanted(vms.get(host, ())),
+            "cards": _cards(back[NIC].get(host, ())),
+            "container": sorted({one.key for one in back[CONTAINER].get(host, ())}),
+            "interface": _sides(back[INTERFACE].get(host, ())),
+            "switch": _sides(back[SWITCH].get(host, ())),
             "plan": {
-                layer: _operations(due, layer, host, (hostvars[host].get("undo_now") or {}).get(layer) or {})
-                for layer in ORDER
+                layer: _operations(layer, mine.get(host, ()), (hostvars[host].get("undo_now") or {}).get(layer) or {})
+                for layer, mine in back.items()
             },
         }
         for host in sorted(names.hosts)
@@ -227,38 +227,27 @@ def _judge(
         part |= {found_on.host} if found_on else set()
     return {
         "hosts": hosts,
-        "due": {layer: list(_by_host(due, layer)) for layer in ORDER},
+        "due": {layer: list(mine) for layer, mine in back.items()},
         "restart": any(one.layer in (ESXI, VM, NIC) for one in staying) and bool(names.devices[ESXI]),
         "skipped": sorted({one.host for one in names.devices[ESXI]} - part),
         "left": [f"{one.host or one.device} {one.layer}: {one.key}: {why}" for one, why in left],
-        "table": _table(due, judged.done, left),
+        "table": _table(due, done, left),
     }
 
 
-def _operations(due: Sequence[Setting], layer: str, host: str, said: Mapping[str, Any]) -> list[dict[str, str]]:
+def _operations(layer: str, mine: Sequence[Setting], said: Mapping[str, Any]) -> list[dict[str, str]]:
     """For the plan table; those of the switch are its module's own."""
-    mine = [one for one in due if (one.layer, one.host) == (layer, host)]
     if layer == SWITCH:
         return list(said["operations"]) if mine else []
     waits = {ESXI: "esxi_host", NIC: "esxi_host", VM: "vm_power_cycle"}.get(layer, "none")
-    reboot = waits if said.get("reboot_required") else "none"
-    return [
-        {
-            "description": f"{one.key}: {one.after!r} -> {one.before!r}, as before",
-            "command": "",
-            "disrupts": "",
-            "reboot": reboot,
-        }
-        for one in mine
-    ]
+    rest = {"command": "", "disrupts": "", "reboot": waits if said.get("reboot_required") else "none"}
+    return [{"description": f"{one.key}: {one.after!r} -> {one.before!r}, as before", **rest} for one in mine]
 
 
 def _table(due: Sequence[Setting], done: Sequence[Setting], left: Sequence[tuple[Setting, str]]) -> list[str]:
     lines = [
         f"{one.host} {one.layer}: {one.key}: {one.after!r} -> {one.before!r}"
-        for layer in ORDER
-        for one in due
-        if one.layer == layer
+        for one in sorted(due, key=lambda one: ORDER.index(one.layer))
     ]
     lines += [f"{one.host} {one.layer}: {one.key} is {one.before!r} already" for one in done]
     return lines + [f"{one.host or one.device} {one.layer}: {one.key} stays: {why}" for one, why in left]

@@ -25,6 +25,7 @@ from typing import Any, Iterator, Mapping
 
 from ...module_utils._fabric.gpus import judge
 from ...module_utils._layer import Reboot
+from ...module_utils._results.readers.reading import names
 from ...module_utils._site.reboot import GUEST
 from ..decision import Context
 
@@ -85,9 +86,9 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
     texts = [f"{name}: {found.get(name, 'not installed')} -> {version}" for name, version in due.items()]
     others = sorted({*inst} - {*due})
     if texts and others:
-        texts.append(f"with it {_listed(others)}")
+        texts.append(f"with it {names(others, _SHOWN)}")
     if texts and remv:
-        texts.append(f"removed for it {_listed(sorted(remv))}")
+        texts.append(f"removed for it {names(sorted(remv), _SHOWN)}")
     if not texts and restart != Reboot.NONE.value:
         texts = ["packages of an unfinished upgrade wait for a restart"]
     if not texts and record:
@@ -118,11 +119,6 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
 
 def _matches(name: str, patterns: Any) -> bool:
     return any(fnmatch.fnmatchcase(name.partition(":")[0], str(pattern)) for pattern in patterns)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 # ---- worse than before ----------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def play(
                 "__run_name": "one",
                 "__run_expected_names": list(HOSTS),
                 "__run_pinned_network": "192.0.2.0/24",
-                "__run_mpi_version": "mpirun (Open MPI) 4.1.4",
+                "__run_open_mpi": {"stdout_lines": ["mpirun (Open MPI) 4.1.4"]},
                 "__run_cuda_hosts": 2,
                 **variables,
             },

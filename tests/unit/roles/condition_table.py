@@ -685,7 +685,7 @@ TASKS = (
     # ---- run
     Task(
         "run",
-        "preflight.yml",
+        "network.yml",
         "Check the list of hosts",
         {"run_hosts": HOSTS, "groups": GROUPS},
         (

@@ -12,13 +12,13 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._site import su
 
 from tests.unit.preflight.faults import site
 
-from .gpu_support import FILE, page
+from .gpu_support import FILE, NEEDED, NOT_NEEDED, STEPS, page, rows
 
 
 def test_rows_are_40_or_more_each_with_address_and_date() -> None:
-    rows = support.rows()
-    assert len({(row.board, row.release, row.attachment) for row in rows}) == len(rows) >= 40
-    for row in rows:
+    found_rows = rows()
+    assert len({(row.board, row.release, row.attachment) for row in found_rows}) == len(found_rows) >= 40
+    for row in found_rows:
         for said in filter(None, (row.nvidia, row.broadcom)):
             assert said.address.startswith("https://") and re.fullmatch(r"\d{4}-\d\d-\d\d", said.date)
             assert said.address in row.line() and said.date in row.line()
@@ -40,9 +40,9 @@ def test_row_unknown_combination_is_refused() -> None:
 
 
 def test_steps_have_a_verdict_per_release() -> None:
-    for step in support.STEPS:
+    for step in STEPS:
         assert len(step.verdicts) == len(support.RELEASES)
-        assert set(step.verdicts) <= {support.NEEDED, support.NOT_NEEDED, support.UNKNOWN}
+        assert set(step.verdicts) <= {NEEDED, NOT_NEEDED, support.UNKNOWN}
 
 
 def test_page_is_that_of_the_table() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._site.layers import fold
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.site_outcomes import fold
 
 
 def outcome(changed: bool, verified: Any) -> dict[str, Any]:
