@@ -297,8 +297,7 @@ class JobOutput:
         totals = job_form("total").findall(text)
         self._counts["total"] += len(totals)
         end = job_form("end").search(text)
-        if end and end["rows"]:
-            self._closed = number
+        self._closed = number if end and end["rows"] else self._closed
         if totals or last or end:
             self._speakers.setdefault(name, _Speaker()).ended = number
             self._works.append(number)

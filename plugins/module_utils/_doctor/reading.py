@@ -389,9 +389,10 @@ def _told(found: Found, piece: Piece) -> Hit:
 def _headed(lines: Sequence[bytes], offset: int) -> str:
     """A line; a heading of trouble with the line below it, or nothing if that denies it."""
     text = lines[offset].decode("utf-8", "replace").strip("\r")
-    if not text.rstrip().endswith(":") or not form("heading", "alarms").search(text.rstrip()):
+    if not text.rstrip().endswith(":") or not (says("heading", text.rstrip()) or says("level", text)):
         return text
-    below = next(filter(bytes.strip, lines[offset + 1 : offset + 3]), b"").decode("utf-8", "replace").strip()
+    letters = (line for line in lines[offset + 1 : offset + 3] if line.strip(b" \t\r=-*#"))
+    below = next(letters, b"").decode("utf-8", "replace").strip()
     return "" if alarms(below) and not alarms(bare(below)) else f"{text.rstrip()} {below}"
 
 
