@@ -50,9 +50,10 @@ def test_a_program_that_ends_itself_is_quoted(line: str, after: str) -> None:
 
 
 def test_a_heading_is_shown_with_the_line_below_it() -> None:
-    found = ask(f"Fatal error:\nThere is no decomposition for 28 ranks\n{ABORT}")
+    heading, below = "Fatal error:", "There is no decomposition for 28 ranks"
+    found = ask(f"{heading}\n{below}\n{ABORT}")
     assert (causes(found), found["line"]["line"]) == (["application_failed"], 13)
-    assert found["line"]["text"] == "Fatal error: There is no decomposition for 28 ranks"
+    assert found["line"]["text"] == f"{heading} {below}"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,8 @@ def test_what_a_program_informs_of_is_asked_and_no_trouble() -> None:
     found = ask("INFO: the first upload failed, trying the mirror\n-I- Bad Guids/LIDs Info\n")
     assert found["verdict"] == "no_fault_seen"
     assert [gap["code"] for gap in found["not_shown"]].count("line") == 2
-    assert ask("ERROR: the INFO block of the image is bad\n")["verdict"] == "cannot_tell"
+    called = "ERROR: the INFO block of the image is bad\n"
+    assert ask(called)["verdict"] == "cannot_tell"
 
 
 def test_a_list_of_possible_reasons_states_none() -> None:
