@@ -120,10 +120,9 @@ def _borne(finding: Suspect, reading: Reading) -> bool:
     """A line speaks for this cause, other than what any program prints that fails or suffers; for a cause that a rule
     only thinks of as well, in a few lines alone, and one that says more than that something fails."""
     for rule in finding.rules:
-        heard = reading.seen.of(rule.names)
-        said = {entry.sign.name for entry in heard if entry.sign.kind != ECHO} - set(listed("bare"))
-        specific = reading.is_short and not said <= set(listed("unspecific"))
-        if said and (rule.causes[0] == finding.cause.id or specific):
+        heard = [entry.sign.name for entry in reading.seen.of(rule.names) if entry.sign.kind != ECHO]
+        said = set(heard).difference(listed("bare"))
+        if said and (rule.causes[0] == finding.cause.id or (reading.is_short and said.difference(listed("unspecific")))):
             return True
     return False
 

@@ -23,12 +23,13 @@ _SOURCE = "the words of the field: what a line that no rule knows is about"
 
 def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> list[Suspect]:
     """Lines without a word of trouble are heard, too, where there are few and none of them is a good word. Of what a
-    program printed only ``line``, which says what failed, if it is called an error, and a narrow subject of it."""
+    program printed only ``line``, which says what failed, if it is called an error, and its narrow subject."""
     ended = ended_well(reading.jobs)
     troubled = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
     if not reading.spoken:
         called = [hit for hit in troubled if hit == line and says("level", hit.quote) and not says("echo", hit.quote)]
-        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in _about(called)[:1] if not topic.broad]
+        said = [(topic, hits) for topic, hits in _about(called)[:1] if reading.is_short or not topic.broad]
+        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said]
     quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
     return _before(found, _about(reading.opening if quiet else troubled))
 
