@@ -122,7 +122,7 @@ def _borne(finding: Suspect, reading: Reading) -> bool:
     for rule in finding.rules:
         heard = [entry.sign.name for entry in reading.seen.of(rule.names) if entry.sign.kind != ECHO]
         said = set(heard).difference(listed("bare"))
-        if said and (rule.causes[0] == finding.cause.id or (reading.is_short and said.difference(listed("unspecific")))):
+        if said and (rule.causes[0] == finding.cause.id or (reading.is_short and said - {*listed("unspecific")})):
             return True
     return False
 
