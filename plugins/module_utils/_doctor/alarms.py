@@ -11,18 +11,16 @@ from .._judge.words import any_of, tree
 
 def alarm_words() -> tuple[str, ...]:
     """A whole word of a line that alarms begins with one of these."""
-    return (*any_of(form("failure", "alarms")), *any_of(form("hint", "alarms")))
+    return tuple(word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms")))
 
 
 def says_failure(text: str) -> bool:
-    return any(form(name, "alarms").search(text) for name in ("failure", "inside"))
+    return says("failure", text) or says("inside", text)
 
 
 def alarms(text: str) -> bool:
     """It says that something failed, or has another word that complaints have."""
-    if not _asked().search(text.lower()):
-        return False
-    return says_failure(text) or form("hint", "alarms").search(text) is not None
+    return bool(_asked().search(text.lower())) and (says_failure(text) or says("hint", text))
 
 
 @functools.lru_cache(maxsize=1)
@@ -36,11 +34,6 @@ def bare(text: str) -> str:
     return form("nothing", "alarms").sub("", text) if form("nothing_words", "alarms").search(text) else text
 
 
-def is_error(text: str) -> bool:
-    """Its program calls it an error."""
-    return form("level", "alarms").search(text) is not None
-
-
-def is_echo(text: str) -> bool:
-    """It tells how another process ended."""
-    return form("echo", "alarms").search(text) is not None
+def says(what: str, text: str) -> bool:
+    """``what``: failure, hint, level (its program calls it an error), demand, echo (how another process ended)."""
+    return form(what, "alarms").search(text) is not None

@@ -15,12 +15,8 @@ from . import doctor
 from .catalogue import catalogue
 
 MOST = 12  # questions of a session
-SETTLED, NO_MORE, NO_TERMINAL, STOPPED = (
-    "one cause is left",
-    "nothing left to ask",
-    "no terminal",
-    "stopped by the person",
-)
+SETTLED, NO_MORE = "one cause is left", "nothing left to ask"
+NO_TERMINAL, STOPPED = "no terminal", "stopped by the person"
 _HEAD = re.compile(r"^(?P<host>[\w.-]+) \| (?:CHANGED|SUCCESS|FAILED)\b.*$\n?", re.MULTILINE)
 _NAME = re.compile(r"[^\w.-]+")
 

@@ -15,7 +15,7 @@ from typing import Iterable, Iterator
 
 from .._judge.packs import loader
 from .._judge.words import any_of
-from .._results.readers import nccl_tests
+from .._results.readers import nccl_tests, perftest
 from .._results.readers.tags import Line
 from .pace import Gap, Pace, figure, job_form
 from .readers import Found
@@ -79,6 +79,7 @@ class _Perf:
     line: int
     unit: str
     kind: str
+    reader: perftest.Reader = dataclasses.field(default_factory=perftest.Reader)  # perftest says a rate twice
     rows: int = 0
     size: int = 0
     rate: float = 0.0
@@ -100,7 +101,8 @@ class JobOutput:
         self._tables = nccl_tests.Reader()
         self._read = nccl_tests.Reader().result()
         self._begins: list[int] = []  # of each table
-        self._table_lines = 0
+        self._heads: set[int] = set()  # numbers of the tables whose head was there
+        self._table_lines = self._closed = 0  # closed: the last line of a benchmark
         self._perfs: list[_Perf] = []
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
@@ -204,6 +206,8 @@ class JobOutput:
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
         self._begins += [number] * (len(self._tables.parts) - len(self._begins))
+        if job_form("table").search(text):
+            self._heads.add(len(self._begins))
         gpu = nccl_tests.RANK.search(text)
         if gpu:
             self._device(f"test {len(self._begins)}", gpu["host"], int(gpu["device"]))
@@ -214,9 +218,9 @@ class JobOutput:
 
     def _test_gaps(self) -> Iterator[Gap]:
         self._read = self._tables.result()
-        for table, line in zip(self._tables.parts, self._begins):
+        for place, (table, line) in enumerate(zip(self._tables.parts, self._begins), 1):
             most, row = table.max_bytes, table.largest
-            if row is None and table.finished and not most:
+            if row is None and table.finished and not most and place not in self._heads:
                 continue  # its last lines alone: they show neither a job nor a cut one
             if row is None and table.finished:
                 self._record.ends.append("nccl-tests to its end")
@@ -238,14 +242,16 @@ class JobOutput:
     def _perf(self, number: int, text: str) -> bool:
         head = job_form("perf_head").search(text)
         if head:
-            unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"]) else "us")
+            unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"] or "") else "us")
             if not self._perfs or self._perfs[-1].rows:  # both ends of a test may write into one log
                 self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
+            self._perfs[-1].reader.line(Line(None, "stdout", text))
             return True
         perf = self._perfs[-1] if self._perfs else None
         row = job_form(f"{perf.kind}_row").match(text) if perf else None
         if perf and row:
             self._works.append(number)
+            perf.reader.line(Line(None, "stdout", text))
             perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"] or 0), float(row["rate"])
         return bool(row)
 
@@ -258,6 +264,12 @@ class JobOutput:
             mebi = 1 << 20 if perf.kind == "perftest" else 10**6
             rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * mebi / 1e9
             self._record.ends.append(f"{perf.kind} to {perf.size} bytes")
+            wrong = [
+                each for each in perf.reader.result().all_problems if each.message.startswith(f"{perf.size} bytes x")
+            ]
+            if wrong:
+                yield Gap("figure", f"a bandwidth: {wrong[0].message}", line=perf.line)
+                continue
             if perf.unit == "us":
                 yield Gap("size", f"a bandwidth: this test of {perf.kind} measures times", line=perf.line)
                 continue
@@ -284,7 +296,9 @@ class JobOutput:
         last = epochs is not None and epochs["n"] is not None and int(epochs["n"]) + 1 == self._epochs
         totals = job_form("total").findall(text)
         self._counts["total"] += len(totals)
-        if totals or last or job_form("end").search(text):
+        end = job_form("end").search(text)
+        self._closed = number if end and end["rows"] else self._closed
+        if totals or last or end:
             self._speakers.setdefault(name, _Speaker()).ended = number
             self._works.append(number)
             return
@@ -302,6 +316,8 @@ class JobOutput:
     def _program_gaps(self) -> Iterator[Gap]:
         for line, text in list(self._last.values())[:1]:
             yield Gap("figure", f"finite figures: {text}", line=line)
+        if self._closed and not (self._begins or self._perfs):
+            yield Gap("rows", "the rows of a benchmark, in a form that is known", line=self._closed)
         yield from self._loop_gaps()
         ended = any(speaker.ended for speaker in self._speakers.values())
         named = {int(name) for name in self._speakers if name}

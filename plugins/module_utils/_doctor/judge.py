@@ -21,7 +21,7 @@ from .ranking import explained, fault_line, one_per_layer, order
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
 from .suspect import Suspect
-from .topics import with_topics
+from .topics import own_words, with_topics
 
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
 _FIGURES = re.compile(r"\w*\d[\w.]*")  # lines that differ in these alone are shown once
@@ -104,22 +104,25 @@ def answer(
 
 
 def _shown(found: list[Suspect], certain: list[Suspect], reading: Reading) -> list[Suspect]:
-    """Of a log, what is certain, else two candidates that a line is specific to; of machines that were read one by one,
-    what each has."""
+    """Of a log, what is certain, else two candidates that a line is specific to, else what a program says itself; of
+    machines that were read one by one, what each has."""
     if any(hit.placed for finding in found for hit in finding.hits):
         return found[:_SHOWN]
     if certain or reading.machines or not reading.printed:
         return certain[:_SHOWN] or found[:_CANDIDATES]
     first = [each for each in found[:1] if reading.spoken or each.rules[0].id.startswith("topic_")]
-    return [each for each in found if each in first or _borne(each, reading.seen)][:_CANDIDATES]
+    borne = [each for each in found if each in first or _borne(each, reading)]
+    told = {rule.causes[0] for each in found for rule in each.rules if {*listed("tells")}.intersection(rule.names)}
+    return borne[:_CANDIDATES] or [each for each in found if each.cause.id in told][:1] or own_words(reading)
 
 
-def _borne(finding: Suspect, seen: Heard) -> bool:
+def _borne(finding: Suspect, reading: Reading) -> bool:
     """A line speaks for this cause, other than what any program prints that fails or suffers; for a cause that a rule
-    only thinks of as well, one that says more than that something fails."""
+    only thinks of as well, in a few lines alone, and one that says more than that something fails."""
     for rule in finding.rules:
-        said = {entry.sign.name for entry in seen.of(rule.names) if entry.sign.kind != ECHO} - set(listed("bare"))
-        if said and (rule.causes[0] == finding.cause.id or not said <= set(listed("unspecific"))):
+        heard = [entry.sign.name for entry in reading.seen.of(rule.names) if entry.sign.kind != ECHO]
+        said = set(heard).difference(listed("bare"))
+        if said and (rule.causes[0] == finding.cause.id or (reading.is_short and said - {*listed("unspecific")})):
             return True
     return False
 

@@ -6,13 +6,12 @@ from typing import Any, Iterable
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, Rule
-from .alarms import is_echo, is_error
+from .alarms import says
 from .catalogue import layers, listed
 from .reading import Reading
 from .seen import SYMPTOMS, Heard, Hit
-from .suspect import Suspect
+from .suspect import EVIDENCE, Suspect
 
-_EVIDENCE = 4
 _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 
 
@@ -29,14 +28,17 @@ def order(finding: Suspect) -> tuple[Any, ...]:
 
 def fault_line(reading: Reading) -> Hit | None:
     """The line that says what failed: not what only says how another process ended, nor what its program calls no
-    trouble, nor what any program says; then what is called an error; then the first."""
+    trouble, nor what any program says; then what is called an error; then what a rule knows. Of a program that ended
+    itself and names no failure, what it asked for last."""
     heard = [(hit, entry.sign.kind) for entry in reading.seen.values() for hit in entry.hits]
     lines = [*(pair for pair in heard if pair[1] in (FAULT, ECHO)), *((hit, FAULT) for hit in reading.troubled())]
     # A word alone is a heading.
-    own = [hit for hit, kind in lines if kind != ECHO and " " in hit.quote and not is_echo(hit.quote)]
-    own = own or [hit for hit, _kind in lines]
+    own = [hit for hit, kind in lines if kind != ECHO and " " in hit.quote and not says("echo", hit.quote)]
+    ends = [hit.line for entry in reading.seen.of(listed("aborts")) for hit in entry.hits]
+    asked = [hit for hit in reading.hints if says("demand", hit.quote) and hit.line < max(ends, default=0)]
+    own = own or asked[-1:] or [hit for hit, _kind in lines]
     weak = {hit: (form("mild").search(hit.quote) is not None, hit.sign in listed("bare")) for hit in own}
-    return min(own, key=lambda hit: (weak[hit], not is_error(hit.quote), hit.line), default=None)
+    return min(own, key=lambda hit: (weak[hit], not says("level", hit.quote), not hit.sign, hit.line), default=None)
 
 
 def explained(found: list[Suspect], echoes: list[Rule], seen: Heard) -> list[Suspect]:
@@ -46,7 +48,7 @@ def explained(found: list[Suspect], echoes: list[Rule], seen: Heard) -> list[Sus
     certain = [finding for finding in found if finding.is_certain]
     for finding in (certain or found)[:1]:
         texts = [hit.quote for rule in echoes for entry in seen.of(rule.names) for hit in entry.hits[:1]]
-        finding.explains = list(dict.fromkeys(texts))[:_EVIDENCE]
+        finding.explains = list(dict.fromkeys(texts))[:EVIDENCE]
     if not certain:
         reported = [finding for finding in found if finding.reported]
         owned = _owned(reported)

@@ -16,7 +16,7 @@ from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .._judge.words import Way, Words, tree, ways_of
 from . import fabric
-from .alarms import alarm_words, alarms, bare, says_failure
+from .alarms import alarm_words, alarms, bare, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
@@ -93,7 +93,7 @@ def _index(signs: tuple[Sign, ...]) -> _Index:
 
 class Reading:
     """Feed it pieces; then ``seen``, and lines that no sign knows: ``alarms`` say that something failed, ``hints`` have
-    a word that complaints have, too."""
+    a word that complaints have, too, or say what a program asks for."""
 
     def __init__(self, signs: Sequence[Sign]) -> None:
         self.seen = Heard()
@@ -159,7 +159,7 @@ class Reading:
                         boring.clear()  # each of them was counted
                     counts[form] = count + 1
                     limit = PER_FIGURE if count >= PER_FORM and _figures(form) else PER_FORM
-                    text = lines[offset].decode("utf-8", "replace").strip("\r")
+                    text = _headed(lines, offset)
                     if count >= limit:
                         boring.add(form)
                         self.skipped += 1
@@ -216,7 +216,12 @@ class Reading:
     def spoken(self) -> bool:
         """All that it read is a few lines that a person may have written, and no output of a command."""
         data = sum(form("data").search(hit.quote) is not None for hit in self.opening)
-        return self.lines <= _FEW and 2 * data <= len(self.opening)
+        return self.is_short and 2 * data <= len(self.opening)
+
+    @property
+    def is_short(self) -> bool:
+        """A few lines that a person chose."""
+        return self.lines <= _FEW
 
     @property
     def printed(self) -> bool:
@@ -233,12 +238,16 @@ class Reading:
 
     def open_hints(self) -> list[Hit]:
         """Those that are worth a question."""
-        return [hit for hit in self._left(self.hints) if hit.placed or self.spoken or form("warns").search(hit.quote)]
+        left = [(hit, hit.quote) for hit in self._left(self.hints)]
+        return [
+            hit for hit, text in left if hit.placed or self.spoken or form("warns").search(text) or says_failure(text)
+        ]
 
     def _left(self, hits: list[Hit]) -> list[Hit]:
-        """Those that no job and no boot outlived."""
+        """Those that no job and no boot outlived, and that do not only ask for something."""
         outlived = {record.file: record.outlived for record in self.jobs}
-        return [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not form("boot").match(hit.quote)]
+        left = [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not form("boot").match(hit.quote)]
+        return [hit for hit in left if alarms(hit.quote) or not says("demand", hit.quote)]
 
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
         """As ``_line``; a long line is read in parts that overlap."""
@@ -252,9 +261,9 @@ class Reading:
         found = self._heard(piece, shape, text)
         if facts:
             found = [(entry, match) for entry, match in found if entry.kind == FACT]
-        said = bare(text) if shape.troubled or any(entry.kind == FAULT for entry, _match in found) else text
+        said = bare(text) if shape.troubled or any(entry.kind in (FAULT, ECHO) for entry, _match in found) else text
         if said != text:  # a counter that is 0 is no fault
-            found = [pair for pair in found if pair[0].kind != FAULT or pair[0].pattern.search(said)]
+            found = [pair for pair in found if pair[0].kind not in (FAULT, ECHO) or pair[0].pattern.search(said)]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
         if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
             found = [(entry, match) for entry, match in found if not entry.alone]
@@ -273,9 +282,9 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and alarms(said)
-        fails = alarm and says_failure(said) and not form("warning").search(text)
-        kept = self.alarms if fails else self.hints
+        alarm = shape.troubled and not known and not facts and (alarms(said) or says("demand", said))
+        fails = alarm and says_failure(said)
+        kept = self.alarms if fails and not form("warning").search(text) else self.hints
         if alarm and (fails or not form("mild").search(text)):
             # The first ones, and the last: what is said before a program works is seldom what ends it.
             del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
@@ -320,7 +329,8 @@ class Reading:
                 for number, ways in possible.items()
             )
             signs.sort(key=lambda pair: bool(pair[1]))
-            known = _Shape(tuple(signs), tuple(sorted(read)), alarms(text) and not (trace or typed), figures)
+            troubled = (alarms(text) or says("demand", text)) and not (trace or typed)
+            known = _Shape(tuple(signs), tuple(sorted(read)), troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
@@ -374,6 +384,16 @@ def _whole(piece: Piece, most: int) -> str:
 def _told(found: Found, piece: Piece) -> Hit:
     host, placed = found.host or piece.host, bool(piece.host) and not found.host
     return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
+
+
+def _headed(lines: Sequence[bytes], offset: int) -> str:
+    """A line; a heading of trouble with the line below it, or nothing if that denies it."""
+    text = lines[offset].decode("utf-8", "replace").strip("\r")
+    if not text.rstrip().endswith(":") or not (says("heading", text.rstrip()) or says("level", text)):
+        return text
+    letters = (line for line in lines[offset + 1 : offset + 3] if line.strip(b" \t\r=-*#"))
+    below = next(letters, b"").decode("utf-8", "replace").strip()
+    return "" if alarms(below) and not alarms(bare(below)) else f"{text.rstrip()} {below}"
 
 
 def _figures(form: bytes) -> bool:

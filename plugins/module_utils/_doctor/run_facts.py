@@ -15,12 +15,7 @@ from . import facts, host_output
 _STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
 _MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
-_SLOWED = {
-    "hw_slowdown": "HW Slowdown",
-    "hw_thermal_slowdown": "HW Thermal Slowdown",
-    "hw_power_brake_slowdown": "HW Power Brake Slowdown",
-    "sw_thermal_slowdown": "SW Thermal Slowdown",
-}
+_SLOWED = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
 
 
 def pieces(
@@ -189,7 +184,8 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[st
     ]
     smi = facts.printed("Driver Version", (gpus.get("driver") or {}).get("loaded"))
     for gpu in gpus.get("state") or ():
-        smi += [f"{title:34}: Active" for reason, title in _SLOWED.items() if reason in (gpu.get("slowed") or ())]
+        reasons = gpu.get("slowed") or ()
+        smi += [f"{title:34}: Active" for title in _SLOWED if title.lower().replace(" ", "_") in reasons]
         remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
         smi += facts.printed("Remapping Failure Occurred", remapped, 34)
         smi += facts.printed("Fabric State", gpu.get("fabric"), 34)

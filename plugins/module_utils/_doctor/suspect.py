@@ -9,7 +9,7 @@ from .._judge.packs.model import CANDIDATE, Cause, Rule
 from .catalogue import catalogue, layers
 from .seen import Hit
 
-_EVIDENCE = 4
+EVIDENCE = 4
 
 
 @dataclasses.dataclass
@@ -57,7 +57,7 @@ class Suspect:
             "hosts": list(dict.fromkeys(hosts)),
             "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
             "device": next((hit.device for hit in self.hits if hit.device), ""),
-            "evidence": [hit.as_dict() for hit in self.hits[:_EVIDENCE]],
+            "evidence": [hit.as_dict() for hit in self.hits[:EVIDENCE]],
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {

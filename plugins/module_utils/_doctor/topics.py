@@ -9,27 +9,42 @@ from typing import Iterable
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import HARMLESS, Rule, Topic
-from .alarms import is_echo, is_error
-from .catalogue import catalogue
+from .alarms import says
+from .catalogue import catalogue, listed
 from .completeness import ended_well
+from .ranking import fault_line
 from .reading import Reading
 from .seen import Hit
 from .suspect import Suspect
 
+_LAST = 6  # lines of a text in which a program says why it ended
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 
 
 def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> list[Suspect]:
     """Lines without a word of trouble are heard, too, where there are few and none of them is a good word. Of what a
-    program printed only ``line``, which says what failed, if it is called an error, and what it is about first."""
+    program printed only ``line``, which says what failed, if it is called an error, and its narrow subject."""
     ended = ended_well(reading.jobs)
     troubled = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
     if not reading.spoken:
-        called = [hit for hit in troubled if hit == line and is_error(hit.quote)]
-        said = _about(hit for hit in called if not is_echo(hit.quote))
-        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said[:1]]
+        called = [hit for hit in troubled if hit == line and says("level", hit.quote) and not says("echo", hit.quote)]
+        said = [(topic, hits) for topic, hits in _about(called)[:1] if reading.is_short or not topic.broad]
+        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said]
     quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
     return _before(found, _about(reading.opening if quiet else troubled))
+
+
+def own_words(reading: Reading) -> list[Suspect]:
+    """A program that ended says itself what failed, in words that no rule knows, and not that it reached nobody."""
+    line = None if any(reading.seen.of(listed("unreached"))) else fault_line(reading)
+    ends = [hit for entry in reading.seen.of(listed("aborts")) for hit in entry.hits[:1]]
+    if line is None or line.sign or line.placed or says("echo", line.quote) or form("of_system").search(line.quote):
+        return []
+    last = not reading.is_short and line.line > reading.lines - _LAST and says("level", line.quote)
+    if not (ends or last) or not reading.field:
+        return []
+    rule = Rule("own_words", "own_words", ("application_failed",), "the program's own words")
+    return [Suspect(catalogue().causes["application_failed"], 1.0, [line, *ends], [rule])]
 
 
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:

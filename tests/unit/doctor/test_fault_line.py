@@ -24,11 +24,6 @@ def causes(found: dict[str, Any]) -> list[str]:
     ("line", "around"),
     [
         (
-            "ERROR: this application must be run on at least 10 nodes",
-            "{}\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n"
-            "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
-        ),
-        (
             "ERROR:elastic.api:failed (exitcode: 1) local_rank: 3 (pid: 429) of binary: /usr/bin/python",
             "WARNING:elastic.api:Sending process 426 closing signal SIGTERM\n{}\n"
             f"ERROR:elastic.api:Error waiting on exit barrier. Elapsed: 307.2 seconds\n{TRACE}",
@@ -41,7 +36,6 @@ def causes(found: dict[str, Any]) -> list[str]:
             "gpu01:42:43 [0] transport.cc:154 NCCL WARN Cuda failure 'context is destroyed'",
             "{}\ngpu01:42:44 [0] proxy.cc:1485 NCCL WARN [Service thread] Error encountered progressing op, res=3\n",
         ),
-        ("gpu01: rank 0 died from signal 15", "{}\n"),
         ("the input device is not a TTY", "{}\n"),
         ("  exitcode  : 1 (pid: 69812)", "{}\n  traceback : To enable traceback see: https://x.example/errors.html\n"),
         ("# Out of bounds values : 216 FAILED", "{}\n"),
@@ -119,7 +113,8 @@ def test_harmless_lines_are_no_line_of_a_fault(line: str) -> None:
     assert (found["verdict"], causes(found), found["line"]) == ("no_fault_seen", [], {})
 
 
-def test_only_the_first_subject_of_a_line_that_is_called_an_error_is_a_candidate() -> None:
-    line = "[ERROR] [tid 12727] detected NVSwitch odd state on physical id 3 port 61"
-    assert causes(ask(line + "\n")) == ["gpu_fault"]
+def test_only_a_narrow_first_subject_of_a_line_that_is_called_an_error_is_a_candidate() -> None:
+    line = "[ERROR] [tid 12727] detected an odd state of the transceiver on physical id 3 port 61"
+    assert causes(ask(line + "\n")) == ["link_faulty"]
     assert causes(ask(line.replace("[ERROR]", "[WARNING] could not read:") + "\n")) == []
+    assert causes(ask(line.replace("the transceiver", "NVSwitch") + "\n")) == []

@@ -117,7 +117,7 @@ FIRST = (
     ("driver_bug", "IOMMU Fault detected for (vmgpu0/nvidia) Reason: 0x6 (PTE not set to allow Read.)"),
     ("gpu_fault", "nvidia-smi nvlink -s\n\t Link 0: 25.781 GB/s\n\t Link 1: <inactive>"),
     ("switch_pfc", "Ethernet1/7    On    Off (0)     8        0          0"),
-    ("switch_pfc", "Ethernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
+    ("switch_pfc", "drop-type: no-drop\nEthernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
     ("launch_failed", "ssh -o BatchMode=yes gpu02 hostname: returned non-zero exit status 255"),
     ("vf_without_guid", "mlx5_2 \t0000000000000000"),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),

@@ -10,22 +10,16 @@ import re
 from typing import Any, Callable, Mapping, Match
 
 from ..conditions import COMPARE
+from .loader import form
 
 Test = Callable[[Match[str]], bool]
-_NO = re.compile(r"\bnot\b|n't\b|\bno\b|\bnever\b|\bnor\b|\bnone\b", re.IGNORECASE)
-_SPEAKS_OF_WHAT_MAY_COME = r"\b(?:if|unless|polic(?:y|ies)|watch(?:es|ing)?|alert(?:s|ing)? on|monitor(?:s|ing)? for)\b"
-_XID_DENIED = re.compile(
-    rf"\b(?:no|not|without|zero)\b[^.;,]{{0,30}}$|{_SPEAKS_OF_WHAT_MAY_COME}[^.;]{{0,60}}$", re.IGNORECASE
-)
-_NONE = re.compile(r"\w*\s*(?:count\s*)?[:=]\s*(?:0|no|n/a)\b", re.IGNORECASE)
-_ACS_DENIED = re.compile(r"\b(?:no|not|never|without|if|whether|check\w*|sure)\b[^.;]{0,40}$", re.IGNORECASE)
-_BRIDGES = re.compile(r"\b(?:docker|veth|virbr|br-|cni|flannel|cali|tunl|lo\b)", re.IGNORECASE)
 _PATH_MTUS = (256, 512, 1024, 2048, 4096)
 _HEADERS = 80  # bytes that RoCE v2 takes of an Ethernet MTU, rounded up
 _BYTES = re.compile(r"\sbytes\b")
 _SMALL_LOCK = 1 << 20  # KiB; less than this is not enough for the buffers of one rank
 _MEBIBYTES = {"K": 1 / 1024, "": 1 / 1024, "M": 1, "G": 1024, "T": 1 << 20}
 _SMALL_SHM = 64  # MiB: Docker's default
+_FOREIGN = 0.2  # of a GPU: more than a context and fragments take
 _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
@@ -45,27 +39,29 @@ def condition(text: str) -> Test:
 
 def helps(match: Match[str]) -> bool:
     """No word that denies it between what was changed and "helps"."""
-    return not _NO.search(match.group())
+    return not form("denies").search(match.group())
 
 
 def helps_index(match: Match[str]) -> bool:
     """As ``helps``; "cannot be reproduced" and "no longer" are no denial."""
-    return not _NO.search(match.group().replace("cannot be reproduced", "").replace("no longer", ""))
+    return not form("denies").search(match.group().replace("cannot be reproduced", "").replace("no longer", ""))
 
 
 def xid_said(match: Match[str]) -> bool:
     """Said to be there: "no Xid 79" and a counter at 0 are none; a policy or a condition names what may come."""
-    return not _XID_DENIED.search(match.string[: match.start()]) and not _NONE.match(match.string[match.end() :])
+    return not form("xid_denied").search(match.string[: match.start()]) and not form("xid_none").match(
+        match.string[match.end() :]
+    )
 
 
 def acs_said(match: Match[str]) -> bool:
     """Not "no ACS enabled" and not "whether ACS is on"; what lspci prints needs no such care."""
-    return "ACSCtl" in match.group() or not _ACS_DENIED.search(match.string[: match.end()])
+    return "ACSCtl" in match.group() or not form("acs_denied").search(match.string[: match.end()])
 
 
 def mtus_differ(match: Match[str]) -> bool:
     """Two MTUs leave different path MTUs. Not of a host's own networks."""
-    if _BRIDGES.search(match.string):
+    if form("bridges").search(match.string):
         return False
     figures = [int(text) for text in (match["a"] or match["c"], match["b"] or match["d"]) if text]
     return len(figures) < 2 or (path_mtu(figures[0]) or figures[0]) != (path_mtu(figures[1]) or figures[1])
@@ -86,6 +82,13 @@ def small_lock(match: Match[str]) -> bool:
 def small_shm(match: Match[str]) -> bool:
     """Another alternative than the one with a size matched, or the size is small."""
     return match["size"] is None or float(match["size"]) * _MEBIBYTES[match["unit"].upper()] <= _SMALL_SHM
+
+
+def held_by_others(match: Match[str]) -> bool:
+    """Much of the GPU is neither free nor of the program that wants more."""
+    sizes = (match[name] or match[f"{name}_new"] for name in ("total", "free", "own"))
+    total, free, own = (float(size.split()[0]) * _MEBIBYTES.get(size.split()[1][0], 0.0) for size in sizes)
+    return total - free - own > _FOREIGN * total
 
 
 def foreign_magic(match: Match[str]) -> bool:
@@ -111,8 +114,8 @@ def one_subnet(match: Match[str]) -> bool:
 TESTS: dict[str, Test] = {
     test.__name__: test
     for test in (
-        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, foreign_magic, two_releases,
-        one_subnet,
+        helps, helps_index, xid_said, acs_said, mtus_differ, small_lock, small_shm, held_by_others, foreign_magic,
+        two_releases, one_subnet,
     )
 }  # fmt: skip
 

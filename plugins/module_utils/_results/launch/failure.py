@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import re
 from typing import Match, Sequence
 
+from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
@@ -28,24 +28,7 @@ _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
 
-
-_SIGNAL = re.compile(
-    r"process rank (?P<rank>\d+) with PID \d+ on node (?P<host>\S+) "
-    r"exited on signal (?P<signal>\d+) \((?P<name>[^)]*)\)"
-)
-_EXIT = re.compile(r"Process name: \[(?:\[\d+,\d+\]|[^,\]\s]+),(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)")
-_REMOTE = re.compile(r"Remote host:\s+(?P<host>\S+)")
 _BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not report back
-_GENERIC = re.compile("(?:ORTE|PRTE) was unable to reliably start one or more daemons|ORTE does not know how to route")
-_NODE = re.compile(r"^\s*Node:\s+(?P<host>\S+)")
-_LOST = re.compile(
-    r"ORTE has lost communication with a remote daemon|Remote host:\s+(?P<host>\S+)|lost connection to the daemon"
-    r"|Remote daemon:\s+\[\[\d+,\d+\],\d+\] on node (?P<by>\S+)",
-    re.IGNORECASE,
-)
-# The last line of a rank's own traceback, as Python prints it.
-_RAISED = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception)(?::\s|$)")
-_COMPLETE = re.compile(r"total images/sec: \d")
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
 
@@ -135,7 +118,7 @@ class Output:
             if line.rank in self._erring:
                 self._erring.discard(line.rank)
                 self.raised.pop(line.rank, None)
-            if len(self.raised) < _RANKS and _RAISED.match(text):
+            if len(self.raised) < _RANKS and form("end_raised").match(text):
                 self.raised.pop(line.rank, None)
                 self.raised[line.rank] = text[:KEPT]
                 self._erring.add(line.rank)
@@ -143,7 +126,7 @@ class Output:
         self.waits.line(line.rank, text, lower)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
-            node = _NODE.search(text)
+            node = form("end_node").search(text)
             if node:
                 self.nodes.setdefault(node["host"])
         self._before = text[-KEPT:]
@@ -168,19 +151,19 @@ class Output:
         """How mpirun says that the job ended. Two of its texts may go over two lines."""
         both = f"{self._before}\n{text}"
         if self.signal is None and "exited on signal" in text:
-            self.signal = _SIGNAL.search(text)
+            self.signal = form("end_signal").search(text)
         if self.exited is None and "Exit code:" in text:
-            self.exited = _EXIT.search(both)
+            self.exited = form("end_exit").search(both)
         if self.lost is None or not any(self.lost.groupdict().values()):
-            lost = _LOST.search(text) or (_LOST.search(both) if self._before.endswith("Remote host:") else None)
+            lost = form("end_lost").search(both if self._before.endswith("Remote host:") else text)
             # The line that says so names no host; one below it does.
             self.lost = lost if lost and (self.lost is None or any(lost.groupdict().values())) else self.lost
         if self.generic is None and "RTE " in text:
-            self.generic = _GENERIC.search(text)
+            self.generic = form("end_generic").search(text)
         self._box = _BOX if "A daemon failed to report back" in text else self._box - 1
         if self._box > 0 and self.unreported is None:
-            self.unreported = _REMOTE.search(text)
-        self.complete = self.complete or bool("total images/sec" in text and _COMPLETE.search(text))
+            self.unreported = form("end_remote").search(text)
+        self.complete = self.complete or bool("total images/sec" in text and form("end_complete").search(text))
 
 
 def diagnose(

@@ -10,45 +10,20 @@ NVIDIA/nccl, releases 1.12 to 2.6, not verified on hardware.
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import Match, Pattern
+from typing import Match
+
+from ..._judge.packs.loader import form
 
 _LIMIT = 1 << 16
 KEPT = 300  # characters of a line that are kept as evidence
 
-WORDS = (
-    "watchdog",
-    "last enqueued nccl work",
-    "gloo/transport",
-    "monitoredbarrier",
-    "remote peer",
-    "call to recv from",
-)
+WORDS = ("watchdog", "last enqueued ", "gloo/transport", "monitoredbarrier", "remote peer", "call to recv from")
+_CLOSED = ("lost_gloo", "lost_peer", "lost_recv")  # forms
 
 
 def is_echo(lower: str) -> bool:
     """Whether this line (in lower case) is what a victim says, or a library for it, and no fault of the rank's own."""
     return any(word in lower for word in (*WORDS, "nccl", "connection reset", "broken pipe", "torch.distributed"))
-
-
-_WHO = re.compile(r"\[rank(?P<who>\d{1,6})\]:", re.IGNORECASE)
-_WATCHDOG = re.compile(
-    r"\[Rank (?P<rank>\d{1,6})\] Watchdog caught collective operation timeout: WorkNCCL\("
-    r".*?SeqNum=(?P<number>\d{1,18}), OpType=(?P<what>\w{1,40}).*?ran for (?P<milliseconds>\d{1,12}) milliseconds"
-)
-_PROGRESS = re.compile(
-    r"Rank (?P<rank>\d{1,6})\].*?last enqueued NCCL work: (?P<enqueued>-?\d{1,18}), "
-    r"last completed NCCL work: (?P<completed>-?\d{1,18})"
-)
-_GLOO_LIMIT = re.compile(r"gloo/transport/\S+\] Timed out waiting (?P<milliseconds>\d{1,12})ms for \w+ operation")
-_BARRIER = re.compile(r"Ranks? (?P<ranks>\d{1,6}(?:, ?\d{1,6})*) failed to pass monitoredBarrier")
-_CLOSED: tuple[Pattern[str], ...] = (
-    re.compile(
-        r"gloo/transport/\S+\] (?:Connection closed by peer|Read error|Write error) \[(?P<peer>[^\]\s]{1,64})\]"
-    ),
-    re.compile(r"Connection closed by remote peer (?P<peer>[^\s<]{1,255})(?:<\d+>)?"),
-    re.compile(r"Call to recv from (?P<peer>[^\s<]{1,255})<\d+> failed"),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,28 +59,28 @@ class Waits:
             self._seen.add(rank)
         if not any(word in lower for word in WORDS):
             return
-        who = _WHO.search(text)
+        who = form("wait_who").search(text)
         rank = int(who["who"]) if rank is None and who else rank
-        for match in _WATCHDOG.finditer(text):
+        for match in form("wait_watchdog").finditer(text):
             # The number in brackets is that of the process group, which is not the job's in groups of a part of it.
             number = int(match["rank"]) if rank is None else rank
             self._wait(number, match, text)
             key = (int(match["number"]), match["what"])
             if key in self._in or len(self._in) < _LIMIT:
                 self._in.setdefault(key, set()).add(number)
-        progress = _PROGRESS.search(text)
+        progress = form("wait_progress").search(text)
         if progress and len(self._enqueued) < _LIMIT:
             number = int(progress["rank"]) if rank is None else rank
             self._enqueued.setdefault(number, int(progress["enqueued"]))
-        limit = _GLOO_LIMIT.search(text)
+        limit = form("wait_gloo").search(text)
         if limit:
             self._wait(-1 if rank is None else rank, limit, text)
-        barrier = _BARRIER.search(text)
+        barrier = form("wait_barrier").search(text)
         if barrier:
             self._missing.update(map(int, barrier["ranks"].split(",")))
             self._evidence = self._evidence or text[:KEPT]
-        for pattern in _CLOSED:
-            closed = pattern.search(text)
+        for name in _CLOSED:
+            closed = form(name).search(text)
             if closed and len(self._peers) < _LIMIT:
                 self._peers.setdefault(closed["peer"], set()).add(rank)
                 self._evidence = self._evidence or text[:KEPT]
