@@ -52,8 +52,9 @@ class Pace:
         self._launched = self._alone = self._processes = 0
 
     def line(self, number: int, who: str, text: str) -> None:
-        for match in job_form("rate").finditer(text):
-            self._rate(number, who, figure(next(filter(None, match.groups()))))
+        rates = [figure(next(filter(None, match.groups()))) for match in job_form("rate").finditer(text)]
+        if rates and not job_form("idle").search(text):
+            self._rate(number, who, max(rates))
         for milliseconds in job_form("milliseconds").findall(text):
             self._time(number, figure(milliseconds))
         loss = job_form("loss").search(text)
@@ -81,7 +82,9 @@ class Pace:
     def gaps(self) -> Iterator[Gap]:
         yield from self._found.values()
         for best, last, number in self._rates.values():
-            if last * _FALLS < best:
+            if not best:
+                yield Gap("figure", "a rate above 0", line=number)
+            elif last * _FALLS < best:
                 yield Gap("figure", f"a steady rate: {last:g}, and {best:g} before", line=number)
         if self._lost[0]:
             yield Gap("finite", f"no iteration that was skipped or NaN: {self._lost[0]}", line=self._lost[1])
@@ -97,9 +100,7 @@ class Pace:
             yield Gap("job_end", f"the end of {begun - done} of {begun} checkpoints")
 
     def _rate(self, number: int, who: str, rate: float) -> None:
-        if not rate:
-            self._say("figure", "a rate above 0", number)
-        elif who in self._rates or len(self._rates) < _SPEAKERS:
+        if who in self._rates or len(self._rates) < _SPEAKERS:
             self._rates[who] = (max(self._rates.get(who, (0.0,))[0], rate), rate, number)
 
     def _time(self, number: int, milliseconds: float) -> None:
