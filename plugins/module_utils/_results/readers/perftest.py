@@ -246,12 +246,12 @@ class Reader(PartsReader[Test]):
             return
         rate = rate if rate is not None and math.isfinite(rate) else None
         ratios = (1, 2) if test.bidirectional else (1,)
-        computed = [times * size * rate * 1e6 / 1e9 for times in ratios] if rate else []
+        moved = [times * size * rate * 1e6 for times in ratios] if rate else []  # bytes/s
         # Rounding: the rate carries 6 decimals, the bandwidth 2 (6 below 0.1 Gb/s).
-        slack = _SAME + 0.5e-6 / (rate or 1) + (0.005 / average if average else 1)
-        units = UNITS if slack < _PROOF else (unit,)
+        slack = _SAME + 0.5e-6 / (rate or 1)
+        scales = UNITS if average and slack + 0.005 / average < _PROOF else {unit: UNITS[unit]}
         fitting = [
-            each for each in units if any(abs(average * UNITS[each] / 1e9 - one) <= slack * one for one in computed)
+            each for each, by in scales.items() for one in moved if abs(average * by - one) <= slack * one + 0.005 * by
         ]
         scale = UNITS[unit if unit in fitting or not fitting else fitting[0]] / 1e9
         row = Bandwidth(size, iterations, average * scale, peak * scale if peak and math.isfinite(peak) else None, rate)
@@ -266,8 +266,8 @@ class Reader(PartsReader[Test]):
             said = {"one": known.gigabytes_per_second, "other": row.gigabytes_per_second}
             test.problems.add("two_measurements", size=size, **said)
             return
-        if computed and unit not in fitting:
-            said = {"printed": average, "computed": computed[0], "unit": unit}
+        if moved and unit not in fitting:
+            said = {"printed": average, "computed": moved[0] / 1e9, "unit": unit}
             read = f"read as {fitting[0]}" if fitting else "wrong unit, or not one measurement"
             test.problems.add("unit_disagrees", size=size, rate=rate, read=read, **said)
 
