@@ -1,7 +1,7 @@
 """Read how far the jobs of a piece came: tests, programs, ranks, and the links that bound their figures. Pure.
 
-Forms: nccl-tests, perftest, OSU, HPL, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron, MLPerf,
-Slurm, NCCL.
+Forms: nccl-tests, perftest, OSU, IMB, HPL, HPCG, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron,
+MLPerf, vLLM, Slurm, NCCL.
 """
 
 from __future__ import annotations
