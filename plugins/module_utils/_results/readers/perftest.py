@@ -267,9 +267,9 @@ class Reader(PartsReader[Test]):
             test.problems.add("two_measurements", size=size, **said)
             return
         if moved and unit not in fitting:
-            said = {"printed": average, "computed": moved[0] / 1e9, "unit": unit}
+            said = {"printed": average, "computed": moved[0] / 1e9}
             read = f"read as {fitting[0]}" if fitting else "wrong unit, or not one measurement"
-            test.problems.add("unit_disagrees", size=size, rate=rate, read=read, **said)
+            test.problems.add("unit_disagrees", size=size, rate=rate, unit=unit, read=read, **said)
 
     @staticmethod
     def _latency(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
