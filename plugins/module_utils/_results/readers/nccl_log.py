@@ -107,9 +107,8 @@ class Reader(LogReader[NcclLog]):
         for (call, number), ranks in self._stuck.items():
             last = min((self._done[rank] for rank in ranks if rank in self._done), default=None)
             waited, who = max(ranks.values()), sorted(ranks)
-            found = {"call": call, "number": number, "ranks": who, "seconds": waited, "completed": last}
-            self._log.timeouts.append(found)
             said = {"call": call, "number": number, "seconds": waited, "ranks": names(who)}
+            self._log.timeouts.append({**said, "ranks": who, "completed": last})
             self._problem("collective_timeout", completed={None: "not said", -1: "none"}.get(last, last), **said)
 
     def _settle(self) -> None:

@@ -204,10 +204,9 @@ class Reader(PartsReader[Test]):
     def _close(self, rank: int | None, foreign: bool) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
         test = self.current.get(rank)
-        if test is not None and test.rows:
-            test.closed = True
-        if test is not None and test.columns and foreign:
-            test.columns = ()
+        if test is not None:
+            test.closed = test.closed or test.rows > 0
+            test.columns = () if test.columns and foreign else test.columns
 
     def _row(self, line: Line, text: str) -> None:
         test = self.current.get(line.rank)
