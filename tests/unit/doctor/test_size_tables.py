@@ -91,7 +91,6 @@ def test_a_smaller_last_size_is_the_end_if_the_program_says_so() -> None:
 def test_a_table_of_no_known_program_is_called_that(table: str) -> None:
     found = ask("mpirun -np 2 ./bench\n" + table)
     assert (found["verdict"], gaps(found), found["findings"]) == ("no_fault_seen", ["last_row"], [])
-    assert "of a kind not known here" in found["not_shown"][0]["text"]
     assert "1048576" in found["not_shown"][0]["text"]
 
 
@@ -177,7 +176,7 @@ def test_an_exchange_of_keys_that_broke_names_no_cause() -> None:
     found = ask(PERFTEST.format(kind="RDMA_Read BW") + said + rest)
     assert found["verdict"] == "cannot_tell"
     assert "guest_ofed_mismatch" not in {finding["cause"] for finding in found["findings"]}
-    assert "Couldn't read remote address" in found["line"]["text"]
+    assert found["line"]["line"] == 6
 
 
 def test_a_collective_that_was_given_up_is_a_note_with_its_line() -> None:
