@@ -1,7 +1,7 @@
 """Read how far the jobs of a piece came: tests, programs, ranks, and the links that bound their figures. Pure.
 
-Forms: nccl-tests, perftest, OSU, HPL, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron, MLPerf,
-Slurm, NCCL.
+Forms: nccl-tests, perftest, OSU, IMB, HPL, HPCG, tf_cnn_benchmarks, Horovod, MXNet, Hugging Face, Lightning, Megatron,
+MLPerf, vLLM, Slurm, NCCL.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import dataclasses
 import functools
 import math
 import re
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, Sequence
 
 from .._judge.packs import loader
 from .._judge.words import any_of
-from .._results.readers import nccl_tests, perftest
+from .._results.readers import nccl_log, nccl_tests, perftest, tags
+from .._results.readers.reading import number
 from .._results.readers.tags import Line
-from .pace import Gap, Pace, figure, job_form
+from .pace import Gap, Pace, job_form
 from .readers import Found
 
 _RANKS = 65_536
@@ -25,17 +26,16 @@ _TABLE_LINES = 400  # behind these, some lines of a form are left out
 _WRONG = ("wrong_values", "not_finite", "out_of_bounds")
 _GOES_ON = 10  # lines of work behind a line say that the program outlived it; two, if none is before it
 _BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
-_ALL_SIZES = {"perftest": 1 << 23, "OSU": 1 << 20}  # the last size of perftest -a, of OSU's collectives
+_ALL_SIZES = {"OSU": 1 << 20, "IMB": 1 << 22}  # the last size of a test that was given none, at least
+_STEP = 4.0  # a time per byte against that of the size before: protocols that change cost less
 _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
-_OF_TESTS = (nccl_tests.HEAD, nccl_tests.RANK, nccl_tests.BOUNDS, nccl_tests.AVERAGE, nccl_tests.LESS)
 
 
 @functools.lru_cache(maxsize=1)
 def _words() -> tuple[str, ...]:
     """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
     listed = loader.load().lists["jobs"]
-    patterns = (*_OF_TESTS, *map(job_form, listed["read"]))
-    return (*sorted({word for pattern in patterns for word in any_of(pattern)}), *listed["words"])
+    return (*sorted({word for name in listed["read"] for word in any_of(job_form(name))}), *listed["words"])
 
 
 @dataclasses.dataclass
@@ -66,7 +66,8 @@ class Record:
     devices: dict[str, dict[str, set[int]]] = dataclasses.field(default_factory=dict)
     gpu_names: set[str] = dataclasses.field(default_factory=set)
     cards: set[int] = dataclasses.field(default_factory=set)
-    measured: bool = False  # there is a table of nccl-tests, perftest or OSU
+    measured: bool = False  # there is a table of a benchmark
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def well(self) -> bool:
@@ -75,14 +76,22 @@ class Record:
 
 
 @dataclasses.dataclass
-class _Perf:
+class _Sized:
+    """A table by message size, of no reader. ``program``: OSU, IMB, or empty: not known; ``measured``: bytes (0 without
+    sizes), microseconds and GB/s, each 0 where there is no such column."""
+
     line: int
-    unit: str
-    kind: str
-    reader: perftest.Reader = dataclasses.field(default_factory=perftest.Reader)  # perftest says a rate twice
-    rows: int = 0
-    size: int = 0
-    rate: float = 0.0
+    program: str
+    columns: list[str] = dataclasses.field(default_factory=list)
+    measured: list[tuple[int, float, float]] = dataclasses.field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def complete(self) -> bool:
+        sizes = [row[0] for row in self.measured]
+        return self.ended or (
+            self.program in _ALL_SIZES and (len(sizes) == 1 or max(sizes) >= _ALL_SIZES[self.program])
+        )
 
 
 @dataclasses.dataclass
@@ -103,14 +112,15 @@ class JobOutput:
         self._begins: list[int] = []  # of each table
         self._heads: set[int] = set()  # numbers of the tables whose head was there
         self._table_lines = self._closed = 0  # closed: the last line of a benchmark
-        self._perfs: list[_Perf] = []
+        self._perftest = perftest.Reader()
+        self._perfs: list[int] = []  # where each test begins
+        self._sized: list[_Sized] = []
+        self._nccl = nccl_log.Reader()
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
         self._comm_sizes: dict[str, int] = {}
         self._counts: collections.Counter[str] = collections.Counter()
         self._epochs = 0
-        self._batches: tuple[int, int] | None = None
-        self._iter: tuple[int, float, int] = (0, 0.0, 0)
         self._rank_lines: dict[int, int] = {}
         self._rank_count = 0
         self._last: dict[str, tuple[int, str]] = {}  # speaker -> its last figure, if it is not finite
@@ -143,10 +153,12 @@ class JobOutput:
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""
         found = self._record
-        found.file, found.host, found.measured = name, host, bool(self._begins or self._perfs)
-        gaps = (self._test_gaps, self._perf_gaps, self._program_gaps, self._comm_gaps, self._pace.gaps)
+        found.file, found.host, found.measured = name, host, bool(self._begins or self._perfs or self._sized)
+        gaps = (self._test_gaps, self._table_gaps, self._program_gaps, self._comm_gaps, self._pace.gaps)
         found.gaps += [dataclasses.replace(gap, file=name) for part in gaps for gap in part()]
-        if len(self._works) > 1 or (found.well and self._works):
+        found.notes += [said.message for said in self._nccl.result().problems if said.code == "collective_timeout"]
+        doubtful = any(gap.code in ("figure", "wrong_values") for gap in found.gaps)
+        if not doubtful and (len(self._works) > 1 or (found.well and self._works)):
             found.outlived = self._works[-1 if found.well else 0]
         return found
 
@@ -161,7 +173,7 @@ class JobOutput:
                 self._last.pop(name, None)
         bare = text[text.index(":") + 1 :] if who and name else text
         self._pace.line(number, name, text)
-        if not (self._test(number, name, bare) or self._perf(number, bare)):
+        if not (self._test(number, name, bare) or self._table(number, name, bare)):
             self._program(number, name, text)
 
     def _facts(self, number: int, text: str) -> None:
@@ -171,6 +183,10 @@ class JobOutput:
                 speed = float(match[1] or match[2])
                 if speed > 0 and len(found.links) < 64:
                     found.links.add(speed * scale)
+        if job_form("wrong_result").search(text) and len(found.gaps) < _RANKS:
+            found.gaps.append(Gap("wrong_values", f"a right result: {text.strip()[:120]}", line=number))
+        if "Watchdog caught" in text or "last completed" in text:
+            self._nccl.line(Line(None, "stdout", text))
         using = job_form("using").search(text)
         if using:
             found.nics = max(found.nics, len(job_form("nic").findall(using[1])))
@@ -200,19 +216,18 @@ class JobOutput:
             hosts.setdefault(host, set()).add(device)
 
     def _test(self, number: int, rank: str, text: str) -> bool:
-        row = "#" not in text and nccl_tests.row_of(text.strip()) is not None
-        if not row and not any(form.search(text) for form in (*_OF_TESTS, job_form("table"))):
+        if not job_form("table").search(text) and not nccl_tests.LINES["row_start"].match(text.strip()):
             return False
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
         self._begins += [number] * (len(self._tables.parts) - len(self._begins))
         if job_form("table").search(text):
             self._heads.add(len(self._begins))
-        gpu = nccl_tests.RANK.search(text)
+        gpu = nccl_tests.LINES["rank"].search(text)
         if gpu:
             self._device(f"test {len(self._begins)}", gpu["host"], int(gpu["device"]))
             self._record.gpu_names.add(gpu["model"].strip()[:80])
-        if row or nccl_tests.AVERAGE.search(text):
+        if text.strip()[:1].isdigit() or "Avg bus bandwidth" in text:
             self._works.append(number)
         return True
 
@@ -225,11 +240,9 @@ class JobOutput:
             if row is None and table.finished:
                 self._record.ends.append("nccl-tests to its end")
                 yield Gap("rows", "the rows of nccl-tests: they are broken or of a form that is not known", line=line)
-            elif most and (row is None or not table.reached):
+            elif row is None or (most and not table.reached):
                 last = f"the last size is {row.size}" if row else "there is no row"
                 yield Gap("last_row", f"the last row of nccl-tests: {last}, the largest is {most} bytes", line=line)
-            elif row is None:
-                yield Gap("last_row", "a row of nccl-tests", line=line)
             elif not table.finished:
                 yield Gap("job_end", "the end of nccl-tests", line=line)
             else:
@@ -239,61 +252,64 @@ class JobOutput:
             if any(code in table.problems for code in _WRONG) or not math.isfinite(table.average_busbw or 0):
                 yield Gap("wrong_values", "right values of nccl-tests", line=line)
 
-    def _perf(self, number: int, text: str) -> bool:
-        head = job_form("perf_head").search(text)
-        if head:
-            unit = head["unit"] or ("M" if re.search("Bandwidth|Rate", head["osu"] or "") else "us")
-            if not self._perfs or self._perfs[-1].rows:  # both ends of a test may write into one log
-                self._perfs.append(_Perf(number, unit, "OSU" if head["osu"] else "perftest"))
-            self._perfs[-1].reader.line(Line(None, "stdout", text))
-            return True
-        perf = self._perfs[-1] if self._perfs else None
-        row = job_form(f"{perf.kind}_row").match(text) if perf else None
-        if perf and row:
-            self._works.append(number)
-            perf.reader.line(Line(None, "stdout", text))
-            perf.rows, perf.size, perf.rate = perf.rows + 1, int(row["size"] or 0), float(row["rate"])
-        return bool(row)
+    def _table(self, at: int, rank: str, text: str) -> bool:
+        """Whether it is of a table of perftest, or of another one by message size."""
+        text = tags.bare(text)[1].strip()
+        if not job_form("sized").match(text):
+            return False
+        before = self._perftest.rows
+        self._perftest.line(Line(int(rank) if rank else None, "stdout", text))
+        self._perfs.extend([at] * (len(self._perftest.parts) - len(self._perfs)))
+        title, head, last = job_form("sized_title").match(text), job_form("sized_head").search(text), self._sized[-1:]
+        if title or (head and not (last and not last[0].measured)):
+            known = ["size", "MB/s" if re.search("Bandwidth|Rate", text) else "us"] if title and title["OSU"] else []
+            self._sized.append(_Sized(at, title.lastgroup or "" if title else "", known))
+        if head and not title:
+            self._sized[-1].columns = job_form("sized_gap").split(text)
+        for table in self._sized if job_form("sized_end").match(text) else ():
+            table.ended = table.ended or table.program == "IMB"
+        took = self._perftest.rows > before
+        row = _row(text.split(), last[0].columns) if last and text[:1].isdigit() and not took else None
+        if row and len(last[0].measured) < _TABLE_LINES:
+            last[0].measured.append(row)
+        self._works.extend([at] if row or took else [])
+        return bool(row) or took
 
-    def _perf_gaps(self) -> Iterator[Gap]:
-        for perf in self._perfs:
-            if not perf.rows or (perf.rows > 1 and perf.size < _ALL_SIZES[perf.kind]):
-                last = f"the last size is {perf.size}" if perf.rows else "there is no row"
-                yield Gap("last_row", f"the last row of {perf.kind}: {last}", line=perf.line)
-                continue
-            mebi = 1 << 20 if perf.kind == "perftest" else 10**6
-            rate = perf.rate / 8 if perf.unit.startswith("G") else perf.rate * mebi / 1e9
-            self._record.ends.append(f"{perf.kind} to {perf.size} bytes")
-            wrong = [
-                each for each in perf.reader.result().all_problems if each.message.startswith(f"{perf.size} bytes x")
-            ]
-            if wrong:
-                yield Gap("figure", f"a bandwidth: {wrong[0].message}", line=perf.line)
-                continue
-            if perf.unit == "us":
-                yield Gap("size", f"a bandwidth: this test of {perf.kind} measures times", line=perf.line)
-                continue
-            self._record.figures.append(Figure(rate, perf.size, perf.line, f"{perf.kind} bandwidth"))
+    def _table_gaps(self) -> Iterator[Gap]:
+        lines = {id(part): line for part, line in zip(self._perftest.parts, self._perfs)}
+        tests = [(lines[id(part)], "perftest", part) for part in self._perftest.result().parts]
+        others = [(each.line, each.program or "a table of a kind not known here", each) for each in self._sized]
+        tables: list[tuple[int, str, perftest.Test | _Sized]] = [*tests, *(each for each in others if each[2].columns)]
+        for line, name, table in tables:
+            size, time, rate = max(table.measured, default=(-1, 0.0, 0.0))
+            found = table.problems.all() if isinstance(table, perftest.Test) else ()
+            problems = [problem for problem in found if problem.code != "unknown_columns"]
+            if size < 0 or not table.complete:
+                last = f"the last size is {size}" if size >= 0 else "there is no row"
+                yield Gap("last_row", f"the last row of {name}: {last}", line=line)
+            else:
+                self._record.ends.append(f"{name} to {size} bytes")
+            for problem in problems[:1] if size >= 0 else ():
+                yield Gap("figure", f"figures of {name} that hold: {problem.message}", line=line)
+            yield from (Gap("figure", f"even times of {name}: {said}", line=line) for said in _step(table.measured))
+            if time and not rate:
+                yield Gap("size", f"a bandwidth: this test of {name} measures times", line=line)
+            elif size >= 0 and table.complete and not problems:
+                self._record.figures.append(Figure(rate, size, line, f"{name} bandwidth"))
 
     def _program(self, number: int, name: str, text: str) -> None:
         for form in ("warm_up_begun", "warm_up_done") if "warm" in text else ():
             self._counts[form] += len(job_form(form).findall(text))
         if name not in self._speakers and len(self._speakers) >= _RANKS:
             return
-        batches, each, rank = (job_form(form).search(text) for form in ("batches", "iteration", "rank_line"))
-        if batches:
-            self._batches = (int(batches[1]), number)
-        if each:
-            self._iter = (int(each[1]), figure(each[2]), number)
-            return
+        rank = job_form("rank_line").search(text)
         if rank:
             self._rank_count = max(self._rank_count, int(rank[2]))
             self._rank_lines[int(rank[1])] = self._rank_lines.get(int(rank[1]), 0) + 1
             return
         epochs = job_form("epochs").search(text)
-        if epochs and epochs["of"]:
-            self._epochs = int(epochs["of"])
-        last = epochs is not None and epochs["n"] is not None and int(epochs["n"]) + 1 == self._epochs
+        self._epochs = int(epochs["of"]) if epochs and epochs["of"] else self._epochs
+        last = epochs is not None and (int(epochs["n"] or -1) + 1 or int(epochs["nth"] or 0)) == (self._epochs or -1)
         totals = job_form("total").findall(text)
         self._counts["total"] += len(totals)
         end = job_form("end").search(text)
@@ -316,9 +332,12 @@ class JobOutput:
     def _program_gaps(self) -> Iterator[Gap]:
         for line, text in list(self._last.values())[:1]:
             yield Gap("figure", f"finite figures: {text}", line=line)
-        if self._closed and not (self._begins or self._perfs):
+        if self._closed and not (self._begins or self._perfs or self._sized):
             yield Gap("rows", "the rows of a benchmark, in a form that is known", line=self._closed)
-        yield from self._loop_gaps()
+        if self._rank_count and (len(self._rank_lines) < self._rank_count or len({*self._rank_lines.values()}) > 1):
+            yield Gap("ranks", f"the same lines of all {self._rank_count} ranks: {len(self._rank_lines)} print them")
+        elif self._rank_count:
+            self._record.ends.append(f"the result of {self._rank_count} ranks")
         ended = any(speaker.ended for speaker in self._speakers.values())
         named = {int(name) for name in self._speakers if name}
         silent = set(range(min(named, default=0), max(named, default=0))) - named
@@ -345,20 +364,6 @@ class JobOutput:
         if totals and begun > totals:
             yield Gap("ranks", f"the end of {begun - totals} of {begun} processes")
 
-    def _loop_gaps(self) -> Iterator[Gap]:
-        n, rate, line = self._iter
-        if n and self._batches and n < self._batches[0]:
-            yield Gap("last_step", f"the last iteration: {n} of {self._batches[0]}", line=line)
-        elif n and self._batches and rate > 0:
-            self._record.ends.append(f"{n} exchanges of gradients")
-        elif n:
-            yield Gap("job_end", "the number of iterations", line=line)
-        counts = set(self._rank_lines.values())
-        if self._rank_count and (len(self._rank_lines) < self._rank_count or len(counts) > 1):
-            yield Gap("ranks", f"the same lines of all {self._rank_count} ranks: {len(self._rank_lines)} print them")
-        elif self._rank_count:
-            self._record.ends.append(f"the result of {self._rank_count} ranks")
-
     def _comm_gaps(self) -> Iterator[Gap]:
         closed = bool(self._comms)
         for key, what in self._comms.items():
@@ -372,3 +377,37 @@ class JobOutput:
             closed = closed and len(gone) == size
         if closed and not self._speakers and not self._begins:
             self._record.ends.append("NCCL's communicators to their end")
+
+
+def _row(words: Sequence[str], columns: Sequence[str]) -> tuple[int, float, float] | None:
+    """Bytes, microseconds and GB/s, each 0 where there is no such column; None: it is no row of this table. Of several
+    times the average counts, else the first."""
+    amount = job_form("sized_amount").fullmatch(words[0])
+    sized = bool(columns) and job_form("sized_first").match(columns[0]) is not None
+    found: dict[bool, float] = {}
+    for at in sorted(range(len(columns)), key=lambda at: "avg" not in columns[at].lower()):
+        unit = job_form("sized_unit").search(columns[at])
+        value = number(words[at]) if unit and len(words) >= len(columns) else None
+        if unit and value is not None:
+            power = " KMG".index(unit["prefix"] or " ")
+            scale = (
+                1.0 if unit["time"] else (1024.0 if unit["binary"] else 1e3) ** power / (8e9 if unit["bits"] else 1e9)
+            )
+            found.setdefault(unit["time"] is not None, value * scale)
+    if not found or (sized and amount is None):
+        return None
+    size = int(amount[1]) << 10 * " KMG".index(amount[2].upper() or " ") if sized and amount else 0
+    return size, found.get(True, 0.0), found.get(False, 0.0)
+
+
+def _step(measured: Sequence[tuple[int, float, float]]) -> Iterator[str]:
+    """The greatest step: a message that is hardly longer than the one before takes many times its time."""
+    times = [(size, time or size / (rate or math.inf)) for size, time, rate in measured]
+    steps = [
+        (after / before * size / longer, size, longer)
+        for (size, before), (longer, after) in zip(times, times[1:])
+        if 0 < size < longer <= 4 * size and before > 0
+    ]
+    factor, size, longer = max(steps, default=(0.0, 0, 0))
+    if factor > _STEP:
+        yield f"a byte takes {factor:.1f} times as long at {longer} bytes as at {size}"

@@ -98,7 +98,7 @@ def answer(
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
         "unknown": [hit.as_dict() for hit in unread],
-        "notes": [*notes, *_skipped(reading)],
+        "notes": [*notes, *(note for job in reading.jobs for note in job.notes), *_skipped(reading)],
         "lines": reading.lines,
     }
 

@@ -53,9 +53,8 @@ class Pace:
 
     def line(self, number: int, who: str, text: str) -> None:
         rates = [figure(next(filter(None, match.groups()))) for match in job_form("rate").finditer(text)]
-        if rates and (who in self._rates or len(self._rates) < _SPEAKERS):
-            best = self._rates[who][0] if who in self._rates else 0.0
-            self._rates[who] = (max(best, *rates), max(rates), number)
+        if rates and not job_form("idle").search(text):
+            self._rate(number, who, max(rates))
         for milliseconds in job_form("milliseconds").findall(text):
             self._time(number, figure(milliseconds))
         loss = job_form("loss").search(text)
@@ -99,6 +98,10 @@ class Pace:
             yield Gap("ranks", f"the end of {self._processes - ended} of {self._processes} processes")
         if begun > done:
             yield Gap("job_end", f"the end of {begun - done} of {begun} checkpoints")
+
+    def _rate(self, number: int, who: str, rate: float) -> None:
+        if who in self._rates or len(self._rates) < _SPEAKERS:
+            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], rate), rate, number)
 
     def _time(self, number: int, milliseconds: float) -> None:
         usual = self._times[len(self._times) // 2] if self._times else 0.0

@@ -216,7 +216,8 @@ class Reading:
     def spoken(self) -> bool:
         """All that it read is a few lines that a person may have written, and no output of a command."""
         data = sum(form("data").search(hit.quote) is not None for hit in self.opening)
-        return self.is_short and 2 * data <= len(self.opening)
+        measured = any(job.measured and job.ends for job in self.jobs)
+        return self.is_short and 2 * data <= len(self.opening) and not measured
 
     @property
     def is_short(self) -> bool:

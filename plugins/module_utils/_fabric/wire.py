@@ -154,7 +154,7 @@ class _Tables:
         self._heads: dict[str, tuple[int, int, float] | None] = {}
 
     def rate(self, head: str, lines: Sequence[str]) -> float | None:
-        """Gb/s, as the reader would say; None: it has to be asked."""
+        """Gb/s, as the reader would say; None: it has to be asked, also if the message rate is another."""
         if head not in self._heads:
             self._heads[head] = self._read(head)
         table = self._heads[head]
@@ -164,7 +164,8 @@ class _Tables:
         words = lines[0].split()
         if len(words) != columns or "." in words[0] or "." in words[1]:
             return None
-        return 8 * (float(words[average]) * scale)
+        found, moved = float(words[average]) * scale, float(words[0]) * float(words[-1]) / 1e3
+        return 8 * found if abs(found - moved) <= 0.01 * moved else None
 
     @staticmethod
     def _read(head: str) -> tuple[int, int, float] | None:
@@ -175,7 +176,7 @@ class _Tables:
         average = f"BW average[{tests[0].unit}]"
         columns = tests[0].columns
         # What has tags is of ranks, and a row without one belongs to none of them.
-        if columns.count(average) != 1 or len(columns) < 3 or "<std" in head:
+        if columns.count(average) != 1 or columns[-1] != "MsgRate[Mpps]" or "<std" in head:
             return None
         return len(columns), columns.index(average), perftest.UNITS[tests[0].unit] / 1e9
 

@@ -192,31 +192,11 @@ def _driver(value: Any) -> str:
     return "" if known else f"{', '.join(table('drivers'))}, or a role"
 
 
-# The forms that are more than a pattern.
-_FORMS: Mapping[str, Callable[[Any], str]] = {
-    "ansible_host": _server,
-    "benchmark_env": _environment,
-    "container_env": _environment,
-    "container_shm_size": _memory,
-    "container_user": _account,
-    "esxi_host_kernel_settings": _kernel_settings,
-    "gpu_vm_wanted.mmio_size_gb": _mmio,
-    "gpu_vm_numa_node_affinity": _numa,
-    "guest_devices": _devices,
-    "guest_networks": _network,
-    "mesh_address": _address,
-    "mesh_cidr": _network,
-    "rocemesh_address": _address,
-    "rocemesh_change_window": _change_window,
-    "rocemesh_max_unavailable": _max_unavailable,
-    "rocemesh_roce_networks": _rails,
-    "rocemesh_vcenter_hostname": _server,
-    "rocemesh_switch_driver": _driver,
-    "run_env": _environment,
-    "run_network": _network,
-    "switch_driver": _driver,
-    "switch_host": _server,
-}
+# The forms that are more than a pattern: which of them a variable has is in values.yml.
+_FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each in (
+    _server, _environment, _memory, _account, _kernel_settings, _mmio, _numa, _devices, _network,
+    _address, _change_window, _max_unavailable, _rails, _driver,
+)}  # fmt: skip
 
 
 _TABLES = Sentences(__file__, "values.yml")
@@ -230,7 +210,8 @@ def table(name: str) -> Any:
 @functools.lru_cache(maxsize=None)
 def forms() -> Mapping[str, Callable[[Any], str]]:
     """Variable, or key of one -> what gives the form that was expected, or nothing where the value has it."""
-    return {**_FORMS, **{name: _pattern(**entry) for name, entry in table("patterns").items()}}
+    own = {name: _FORMS[form] for name, form in table("forms").items()}
+    return {**own, **{name: _pattern(**entry) for name, entry in table("patterns").items()}}
 
 
 @functools.lru_cache(maxsize=None)

@@ -416,3 +416,43 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
     for file, expected in (("ras/client_support.cc:181", []), ("misc/socket.cc:181", ["nccl_failure"])):
         result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
         assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)
+
+
+# --------------------------------------------------------------------------------------- what PyTorch says of its calls
+
+GAVE_UP = (
+    "[rank{rank}]:[E1114 12:00:00.1 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation "
+    "timeout: WorkNCCL({number}OpType={call}, NumelIn=16, NumelOut=16, Timeout(ms)=600000) ran for {ms} milliseconds "
+    "before timing out.\n"
+)
+STATUS = (
+    "[rank{rank}]:[E1114 12:00:00.2 ProcessGroupNCCL.cpp:2168] [PG ID 1 PG GUID 1 Rank {rank}]  failure detected by "
+    "watchdog at work sequence id: 7 PG status: last enqueued work: 12, last completed work: {done}\n"
+)
+OLDER = (
+    "[PG 0 Rank {rank}] Exception (either an error or timeout) detected by watchdog at work: 7, last enqueued NCCL "
+    "work: 9, last completed NCCL work: {done}.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "done", "completed"), [(STATUS, -1, -1), (STATUS, 6, 6), (OLDER, 6, 6), ("", 0, None)]
+)
+def test_collective_that_was_given_up_is_named_with_its_ranks(status: str, done: int, completed: int | None) -> None:
+    times = {0: 600081, 3: 600088}
+    text = "".join(
+        GAVE_UP.format(rank=rank, number="SeqNum=7, ", call="BROADCAST", ms=ms) + status.format(rank=rank, done=done)
+        for rank, ms in times.items()
+    )
+    log = parse(text * 2)
+    assert log.timeouts == [
+        {"call": "BROADCAST", "number": 7, "seconds": 600.088, "completed": completed, "ranks": [0, 3]}
+    ]
+    assert ([problem.code for problem in log.problems], log.good) == (["collective_timeout"], False)
+
+
+def test_collectives_without_a_number_and_several_of_them_are_kept_apart() -> None:
+    calls = [("ALLREDUCE", ""), ("ALLGATHER", "SeqNum=4, "), ("ALLGATHER", "SeqNum=5, ")]
+    text = "".join(GAVE_UP.format(rank=1, number=number, call=call, ms=5000) for call, number in calls)
+    found = [(each["call"], each["number"]) for each in parse(text).timeouts]
+    assert found == [("ALLREDUCE", 0), ("ALLGATHER", 4), ("ALLGATHER", 5)]

@@ -297,3 +297,20 @@ def test_a_table_has_reached_its_last_size(size: int, reached: bool) -> None:
     assert nccl_tests.read(HEAD + row(size)).parts[0].reached is reached
     less = "# Reducing maxBytes to 1048576 due to memory limitation\n"
     assert nccl_tests.read(HEAD + less + row(size)).parts[0].reached
+
+
+@pytest.mark.parametrize(("lost", "missing"), [(1, "#wrong"), (2, "busbw #wrong"), (3, "algbw busbw #wrong")])
+def test_columns_that_a_paste_cut_off_are_named_and_the_others_read(lost: int, missing: str) -> None:
+    def cut(text: str) -> str:
+        return "".join(" ".join(line.split()[:-lost]) + "\n" for line in text.splitlines())
+
+    head = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+    result = nccl_tests.read(cut(head + row(1048576) + row(2097152)) + footer())
+    (table,) = result.parts
+    assert codes(result) == ["cut_columns"]
+    assert table.problems.all()[0].message.endswith(f": {missing}")
+    whole = nccl_tests.read(head + row(1048576) + row(2097152) + footer()).parts[0]
+    assert [each.out_of_place for each in table.rows] == [each.out_of_place for each in whole.rows]
+    inside = [each.in_place and each.in_place.busbw for each in table.rows]
+    assert inside == ([each.in_place and each.in_place.busbw for each in whole.rows] if lost == 1 else [None, None])
+    assert (table.finished, table.largest and table.largest.size) == (True, 2097152)

@@ -143,7 +143,7 @@ def test_gpu_memory_is_seen() -> None:
         (" Couldn't connect to gpu02:18515\nUnable to open file descriptor for socket connection", "failed"),
         (TITLE + SETTINGS + " Failed to modify QP 341 to RTR\n", "failed"),
         (TITLE + SETTINGS + " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n", "failed"),
-        (DOUBT + TITLE.replace("BW", "Latency") + LATENCY + " 2 9 1.0 9.3 1.0 1.1 0.1 1.3 2.1\n", "clock_in_doubt"),
+        ("ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n", "failed"),
     ],
 )  # fmt: skip
 def test_problems_are_named(text: str, code: str) -> None:
@@ -159,10 +159,57 @@ def test_failures_say_what_to_do() -> None:
     assert "gpu02:18515" in problem.message
 
 
-def test_a_doubtful_clock_spoils_latencies_and_is_a_note_beside_a_bandwidth() -> None:
-    result = perftest.read(DOUBT + TITLE + GBITS + ROW)
+@pytest.mark.parametrize(
+    "table",
+    [
+        TITLE + GBITS + DOUBT + ROW,
+        TITLE.replace("BW", "Latency") + LATENCY + DOUBT + " 2 9 1.0 9.3 1.0 1.1 0.1 1.3 2.1\n",
+        " #bytes        #iterations       t_avg[usec]    tps average\n" + DOUBT + " 64  151456  99.03  5048.78\n",
+    ],
+    ids=["bandwidth", "latency", "latency by time"],
+)
+def test_a_notice_about_the_clock_is_a_note(table: str) -> None:
+    """perftest prints it on every machine whose cores change their clock, and prints the same table below it."""
+    result = perftest.read(table)
     assert result.good
     assert "Conflicting CPU frequency" in result.as_dict()["tests"][0]["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("unit", "row", "gigabytes"),
+    [
+        ("MB/sec", " 65536  5000  0.00  97.30  0.185585\n", 97.30 / 8),
+        ("Gb/sec", " 1048576  5000  11730.00  11720.00  0.011720\n", 11720 * 1048576 / 1e9),
+        ("MiB/sec", " 8388608  5000  393.00  392.80  0.005853\n", 392.80 / 8),
+    ],
+)
+def test_a_unit_that_the_message_rate_refutes_is_the_other_one(unit: str, row: str, gigabytes: float) -> None:
+    """The figure is the true one, and the contradiction stays a problem."""
+    (test,) = perftest.read(TITLE + GBITS.replace("Gb/sec", unit) + row).parts
+    (found,) = test.bandwidth.values()
+    assert found.gigabytes_per_second == pytest.approx(gigabytes)
+    assert [problem.code for problem in test.problems.all()] == ["unit_disagrees"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "       #bytes #repetitions      t[usec]   Mbytes/sec\n            0         1000         0.42         0.00\n",
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n   4   1000   1.58   1.58   1.58\n",
+        "# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n1                       1.20\n",
+        "bytes   iters   total       time     MB/sec    usec/xfer\n64  1k  62k  0.00s  72.31  0.89\n",
+    ],
+)
+def test_a_table_of_another_program_is_no_table_of_perftest(table: str) -> None:
+    assert codes(perftest.read(table)) == ["no_result"]
+    behind = perftest.read(RULE + TITLE + GBITS + ROW + RULE + table)
+    assert (codes(behind), [len(test.bandwidth) for test in behind.parts]) == ([], [1])
+
+
+def test_the_label_of_a_task_of_ray_or_skypilot_is_no_part_of_the_line() -> None:
+    text = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
+    for label in ("(worker1, rank=1, pid=33870, ip=192.0.2.15) ", "(RayTrainWorker pid=77) ", "(head, rank=0, pid=9) "):
+        assert perftest.read("".join(label + line + "\n" for line in text.splitlines())).good
 
 
 def test_the_table_ends_where_another_program_begins() -> None:

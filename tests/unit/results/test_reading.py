@@ -108,7 +108,7 @@ def test_the_words_of_each_problem_are_those_of_its_text() -> None:
 
 
 # Problems by the shape of a line.
-SHAPES = {*nccl_log._NIC_CHANGED.values(), *nccl_log._WARNED.values(), *nccl_log._FAILED.values()}
+SHAPES = {code for table in ("nic_changed", "warned", "failed") for code in nccl_log._WORDS[table].values()}
 
 
 def test_each_text_has_words_for_its_fields_that_format_takes() -> None:

@@ -329,3 +329,24 @@ def test_a_header_behind_many_lines_of_nccl_is_found() -> None:
 def test_result_is_plain_json_even_for_a_broken_loss() -> None:
     json.dumps(tf_cnn.read(run([10.0], loss=None, loss_finite=False)).as_dict(), allow_nan=False)
     json.dumps(tf_cnn.read(tagged(0, step(1, 5.0, "nan"))).as_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(("rate", "total", "share"), [(83.3, 167.4, 2), (245.5, 982.11, 4), (310.0, 9876.0, 32)])
+def test_a_total_of_workers_that_print_no_steps_holds(rate: float, total: float, share: int) -> None:
+    """One worker's output, and nothing in it says how many there are."""
+    for line in (lambda text: text, lambda text: f"[1,0]<stdout>:{text}"):
+        text = "\n".join(line(each) for each in (step(1, rate), step(100, rate), f"total images/sec: {total:.2f}"))
+        result = tf_cnn.read(text + "\n")
+        assert (result.good, result.total, result.sum_of_ranks) == (True, total, rate)
+        assert f" {share} times " in result.note
+    # Where it is known, the others are missing.
+    assert "missing_ranks" in codes(tf_cnn.read(text + "\n", share))
+    assert not tf_cnn.read(text + "\n", share).good
+
+
+@pytest.mark.parametrize(("total", "holds"), [(96.8, True), (80.0, True), (70.0, False), (125.0, False), (50.0, False)])
+def test_time_outside_the_steps_is_in_the_total_alone(total: float, holds: bool) -> None:
+    result = tf_cnn.read(f"{step(1, 99)}\n{step(100, 100)}\ntotal images/sec: {total:.2f}\n")
+    assert (result.good, bool(result.note)) == (holds, holds)
+    assert ("inconsistent_total" in codes(result)) is not holds
+    assert result.sum_of_ranks == 100.0

@@ -13,14 +13,6 @@ from ..readers.tables import Table
 
 TCP = re.compile("socket|tcp", re.IGNORECASE)
 _OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
-# First release -> numbers that NCCL prints for PXB, PHB and SYS (src/graph/topo.h, since 2.30 src/include/graph.h).
-_DISTANCES = (
-    ((2, 27), {5: "PXB", 8: "PHB", 9: "SYS"}),
-    ((2, 26), {5: "PXB", 7: "PHB", 8: "SYS"}),
-    ((2, 12), {4: "PXB", 6: "PHB", 7: "SYS"}),
-    ((2, 8), {4: "PXB", 5: "PHB", 6: "SYS"}),
-    ((2, 6), {3: "PXB", 4: "PHB", 5: "SYS"}),
-)
 _REASONS = Table("reasons.yml", __file__)
 
 
@@ -83,5 +75,5 @@ def distance_name(version: tuple[int, int] | None, number: int | None) -> str | 
     """PXB, PHB or SYS for the number that this version prints; None if it means something else or is not known."""
     if version is None or number is None:
         return None
-    names: Mapping[int, str] = next((names for since, names in _DISTANCES if version >= since), {})
+    names: Mapping[int, str] = next((names for since, names in _REASONS["distances"] if [*version] >= since), {})
     return names.get(number)

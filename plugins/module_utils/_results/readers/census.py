@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 
-from .tables import Table
+from .tables import Patterns, Table
 
 _SAMPLE = 1 << 16
-_PROGRAMS = Table("programs.yml")
-_FAILED = re.compile(
-    r"(?i)\b(?:error|fail(?:ed|ure)|fatal|abort(?:ed|ing)?|killed|terminated|exited on signal|segmentation fault|denied"
-    r"|not found|no such file|cannot|couldn't|unable|timed out|NCCL WARN|exit code|MPI_ABORT|port number \d+ state)\b"
-)
+_PROGRAMS, _FORMS = Table("programs.yml"), Patterns("programs.yml")
 
 
 def identify(sample: bytes) -> str | None:
@@ -68,4 +64,5 @@ class Census:
     def failures(self) -> str:
         """The first lines that tell of a failure."""
         lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
-        return " | ".join(list(dict.fromkeys(line.strip()[:160] for line in lines if _FAILED.search(line)))[:3])
+        told = (line.strip()[:160] for line in lines if _FORMS["failed"].search(line))
+        return " | ".join([*dict.fromkeys(told)][:3])

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from typing import Any, Callable
 
 from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
+from .tables import Patterns
 from .tags import Line
 
 _ITERATIONS = 4096
 _TOLERANCE = 0.005
-_N = r"(?:\d{1,15}(?:\.\d{1,9})?|nan|inf)"
-_ITERATION = re.compile(rf"Iter #(?P<iter>\d{{1,9}}): (?P<speed>{_N}) img/sec per (?P<device>GPU|CPU)")
-_MEAN = re.compile(rf"Img/sec per (?P<device>GPU|CPU): (?P<mean>{_N}) \+- ?(?P<deviation>{_N})")
-_TOTAL = re.compile(
-    rf"Total img/sec on (?P<ranks>\d{{1,9}}) (?P<device>GPU|CPU)\(s\): (?P<total>{_N}) \+- ?(?P<deviation>{_N})"
-)
-_PARAMETER = re.compile(r"^(?P<key>Model|Batch size|Number of GPUs|Number of CPUs): (?P<value>\S.{0,120})$")
+_LINES = Patterns("horovod.yml")
 
 
 @dataclasses.dataclass
@@ -64,12 +58,12 @@ class Reader(PartsReader[Run]):
         self._expected = expected_ranks
 
     def line(self, line: Line) -> None:
-        parameter = _PARAMETER.match(line.text.strip())
+        parameter = _LINES["parameter"].match(line.text.strip())
         if parameter:
             key = parameter["key"].lower().replace(" ", "_")
             run = self._run(line.rank, lambda run: bool(run.iterations) or key in run.parameters)
             run.parameters[key] = parameter["value"]
-        for match in _ITERATION.finditer(line.text):
+        for match in _LINES["iteration"].finditer(line.text):
             run = self._run(line.rank, lambda run: run.mean is not None)
             count, speed = int(match["iter"]), float(match["speed"])
             run.device = match["device"]
@@ -77,10 +71,10 @@ class Reader(PartsReader[Run]):
                 run.problems.add("iterations_repeat", iteration=count)
             if len(run.iterations) < _ITERATIONS:
                 run.iterations.append((count, speed))
-        for match in _MEAN.finditer(line.text):
+        for match in _LINES["mean"].finditer(line.text):
             run = self._run(line.rank, lambda run: run.mean is not None)
             run.mean, run.deviation, run.device = number(match["mean"]), number(match["deviation"]), match["device"]
-        for match in _TOTAL.finditer(line.text):
+        for match in _LINES["total"].finditer(line.text):
             run = self._run(line.rank, lambda run: run.total is not None)
             run.total, run.ranks = number(match["total"]), int(match["ranks"])
 

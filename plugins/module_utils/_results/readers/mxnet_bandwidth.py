@@ -17,22 +17,12 @@ import re
 from typing import Any
 
 from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
+from .tables import Patterns
 from .tags import Line
 
 WRONG = 1e-4  # measure.py's own test asserts that the error is below this
 _ITERATIONS = 4096
-_NUMBER = r"[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|inf)"
-
-_COMMAND = re.compile(
-    r"(?P<command>(?:python\S{0,9} )?(?:\S{0,200}launch\.py .{0,300})?\S{0,200}measure\.py\b.{0,300})"
-)
-_OPTIONS = re.compile(r"Namespace\((?P<options>.*)\)")
-_OPTION = re.compile(r"(?P<key>\w{1,40})=(?P<value>'[^']{0,300}'|\"[^\"]{0,300}\"|[^,)]{1,60})")
-_SIZE = re.compile(rf"num of arrays = (?P<arrays>\d{{1,9}}), total size = (?P<size>{_NUMBER}) MB")
-_ITERATION = re.compile(
-    rf"iter (?P<iter>\d{{1,9}}), (?P<seconds>{_NUMBER}) sec, (?P<rate>{_NUMBER}) GB/sec per gpu, "
-    rf"error (?P<error>{_NUMBER})"
-)
+_LINES = Patterns("mxnet_bandwidth.yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,20 +79,20 @@ class Reader(PartsReader[Run]):
     needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
 
     def line(self, line: Line) -> None:
-        options, size = _OPTIONS.search(line.text), _SIZE.search(line.text)
+        options, size = _LINES["options"].search(line.text), _LINES["size"].search(line.text)
         if options:
             run = self._fresh(line.rank, bool(self._run(line.rank).options))
-            for option in _OPTION.finditer(options["options"]):
+            for option in _LINES["option"].finditer(options["options"]):
                 if len(run.options) < 64:
                     run.options[option["key"]] = option["value"].strip("'\"")
         elif size:
             run = self._fresh(line.rank, self._run(line.rank).size_mb is not None)
             run.arrays, run.size_mb = int(size["arrays"]), number(size["size"])
         elif "measure.py" in line.text and "GB/sec" not in line.text:
-            command = _COMMAND.search(line.text)
+            command = _LINES["command"].search(line.text)
             if command and "--" in command["command"]:
                 self._fresh(line.rank, self._run(line.rank).command is not None).command = command["command"].strip()
-        for match in _ITERATION.finditer(line.text):
+        for match in _LINES["iteration"].finditer(line.text):
             self._iteration(self._run(line.rank), match, line.ended or match.end() < len(line.text))
 
     def result(self) -> Several[Run]:

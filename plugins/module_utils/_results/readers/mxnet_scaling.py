@@ -21,20 +21,14 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
 from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
 from .mxnet_speed import read as read_log
 from .reading import LogReader, Problems, Several, Source, file_pieces, integer, names, number, shown
+from .tables import Patterns
 from .tags import Line
 
 _FILES = 1 << 14
 _ONE_GPU = "1n1g"
 _KEY = Tuple[str, int, str]
 
-_NAME = re.compile(
-    r"(?:^|/)(?P<case>(?P<nodes>[1-9]\d{0,5})n(?P<gpus>[1-9]\d{0,3})g)/"
-    r"(?P<model>[^_/\s]{1,80})_b(?P<batch>[1-9]\d{0,6})_(?P<precision>[^_/\s]{1,20})_(?P<run>\d{1,6})\.log$"
-)
-_PRINTED = re.compile(r"^(?P<path>\S{1,1000}\.log) \{(?P<runs>[^{}]*)\}$")
-_PRINTED_RUN = re.compile(r"(?P<run>\d{1,6}): (?P<figure>[\d.]{1,30}|nan|inf)")
-_PRINTED_CASE = re.compile(r"'(?P<case>\d{1,6}n\d{1,4}g)': \{")
-_PRINTED_VALUE = re.compile(r"'(?P<key>average_speed|median_speed|speedup)': (?P<value>[\d.]{1,30}|nan|inf)")
+_LINES = Patterns("mxnet_scaling.yml")
 
 
 @dataclasses.dataclass
@@ -158,7 +152,7 @@ def read_tree(
     ignored: list[str] = []
     count = 0
     for path, opened in sorted(files, key=lambda entry: entry[0]):
-        name = _NAME.search(path)
+        name = _LINES["name"].search(path)
         if name is None:
             if len(ignored) < 100:
                 ignored.append(path)
@@ -225,17 +219,17 @@ class PrintedReader(LogReader[Several[Group]]):
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        match = _PRINTED.match(text)
-        name = _NAME.search(match["path"]) if match else None
+        match = _LINES["printed"].match(text)
+        name = _LINES["name"].search(match["path"]) if match else None
         if match and name:
             self._lines += 1
             if self._lines <= _FILES:
                 self._runs(self._table.case(name), match["path"], match["runs"])
             return
-        case = _PRINTED_CASE.search(text)
+        case = _LINES["case"].search(text)
         if case:
             self._case = case["case"]
-        for value in _PRINTED_VALUE.finditer(text):
+        for value in _LINES["value"].finditer(text):
             if self._case is not None and len(self._printed) < _FILES:
                 self._printed[self._case, value["key"]] = number(value["value"])
 
@@ -248,7 +242,7 @@ class PrintedReader(LogReader[Several[Group]]):
         return self._table.scaling(self._repeats)
 
     def _runs(self, case: Case, path: str, text: str) -> None:
-        for entry in _PRINTED_RUN.finditer(text):
+        for entry in _LINES["run"].finditer(text):
             run, figure = integer(entry["run"]), number(entry["figure"])
             if run is None or figure is None or not math.isfinite(figure) or figure < 0.01:
                 self.problems.add("unusable_run/printed", path=path, **entry.groupdict())

@@ -126,7 +126,8 @@ class NcclLog:
     ``hosts``: all that printed a line of NCCL; ``networks``: process -> names; ``relaxed``: processes that named their
     NICs -> whether with [RO]; ``sockets``: host -> interfaces with their addresses; ``environment``: variable ->
     values; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
-    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none.
+    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none;
+    ``timeouts``: collectives that PyTorch gave up.
     """
 
     lines: int = 0
@@ -146,6 +147,7 @@ class NcclLog:
     summaries: dict[Process, tuple[int, int] | None] = dataclasses.field(default_factory=dict)
     collnet: int = 0
     warnings: dict[str, None] = dataclasses.field(default_factory=dict)
+    timeouts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -161,7 +163,7 @@ class NcclLog:
         """Plain types, for a filter."""
         return shown(
             self,
-            *("lines", "hosts", "relaxed_ordering", "problems"),
+            *("lines", "hosts", "relaxed_ordering", "timeouts", "problems"),
             ok=self.good,
             found=self.lines > 0,
             versions=[*self.versions],

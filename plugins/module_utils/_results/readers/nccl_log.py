@@ -11,11 +11,11 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
-from .reading import LogReader, Problem
-from .tables import Patterns
+from .reading import LogReader, Problem, names
+from .tables import Patterns, Table
 from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
@@ -24,27 +24,7 @@ _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
 _LINES = Patterns("nccl_log.yml")
-# ibverbs' completion status -> the problem.
-_COMPLETIONS = {
-    "4": "ib_local_protection",
-    "5": "ib_flushed",
-    "10": "ib_remote_access",
-    "12": "ib_transport_retry_exceeded",
-    "13": "ib_receiver_not_ready",
-}
-# Calls that fail for a known reason.
-_HINTS = {
-    "ibv_reg_dmabuf_mr": "; set NCCL_DMABUF_ENABLE=0 or update the NIC's driver",
-    "ibv_reg_mr": "; check the limit of locked memory (ulimit -l) and the peer-memory module",
-}
-# Shapes of lines that are problems: of any line about the network, and of warnings.
-_NIC_CHANGED = {"port_lost": "ib_async_event", "failover": "ib_failover", "speed_change": "ib_speed_change"}
-_WARNED = {
-    "async_event": "ib_async_event",
-    "no_network": "network_refused",
-    "versions_differ": "mixed_versions/said",
-}
-_FAILED = {"failure": "nccl_failure"}
+_WORDS = Table("nccl_log.yml")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
@@ -81,7 +61,7 @@ class Reader(LogReader[NcclLog]):
     name = "nccl_log"
     wants = "line of NCCL"
     # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
-    needles = (b"INFO ", b"WARN ", b"NCCL ")
+    needles = (b"INFO ", b"WARN ", b"NCCL ", b"WorkNCCL(", b"last completed work: ")
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
@@ -99,6 +79,8 @@ class Reader(LogReader[NcclLog]):
         self._pause = 0
         self._taken: list[_Record] | None = None  # while a line is learnt: the records in it
         self._counted: Channel | None = None
+        self._stuck: dict[tuple[str, int], dict[int, float]] = {}  # call and its number -> rank -> seconds
+        self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
 
     def result(self) -> NcclLog:
         """End of the output."""
@@ -110,7 +92,8 @@ class Reader(LogReader[NcclLog]):
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
-        if not log.lines:
+        self._timeouts()
+        if not log.lines and not log.timeouts:
             self.nothing()
         log.hosts = tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]}))
         log.ranks = tuple(
@@ -119,6 +102,14 @@ class Reader(LogReader[NcclLog]):
         log.channels = tuple(self._channels.values())
         log.problems = self.problems.all()
         return log
+
+    def _timeouts(self) -> None:
+        for (call, number), ranks in self._stuck.items():
+            last = min((self._done[rank] for rank in ranks if rank in self._done), default=None)
+            waited, who = max(ranks.values()), sorted(ranks)
+            said = {"call": call, "number": number, "seconds": waited, "ranks": names(who)}
+            self._log.timeouts.append({**said, "ranks": who, "completed": last})
+            self._problem("collective_timeout", completed={None: "not said", -1: "none"}.get(last, last), **said)
 
     def _settle(self) -> None:
         """Give the processes whose first lines were glued to other text their real host."""
@@ -157,6 +148,12 @@ class Reader(LogReader[NcclLog]):
             self._record(record)
         if self._taken is not None:
             self._taken += found
+        for said in _LINES["work_timeout"].finditer(line.text):
+            key = said["call"], int(said["number"] or 0)
+            if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
+                self._stuck.setdefault(key, {}).setdefault(int(said["rank"]), int(said["ms"]) / 1000)
+        for said in _LINES["work_done"].finditer(line.text):
+            self._done.setdefault(int(said["rank"]), int(said["number"]))
         if not found:
             version = _LINES["version"].search(line.text)
             if version:
@@ -384,7 +381,7 @@ class Reader(LogReader[NcclLog]):
         elif sockets:
             for match in _LINES["socket_interface"].finditer(sockets["interfaces"]):
                 self._log.sockets[host].setdefault(f"{match['name']} {match['address']}")
-        elif not self._complain(record, _NIC_CHANGED):
+        elif not self._complain(record, "nic_changed"):
             if not _LINES["ib_none"].match(text):
                 return False
             self._log.no_ib_device.setdefault(record.process)
@@ -460,12 +457,12 @@ class Reader(LogReader[NcclLog]):
             status = completion["error"] or completion["status"]
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             said = {"status": status, "vendor": completion["vendor"], "peer": peer}
-            self._problem(_COMPLETIONS.get(status, "ib_completion_error"), process=process, **said)
+            self._problem(_WORDS["completions"].get(status, "ib_completion_error"), process=process, **said)
         elif call:
-            said = {"error": (call["error"] or "no reason given").strip(), "hint": _HINTS.get(call["call"], "")}
-            self._problem("verbs_call_failed", process=process, call=call["call"], **said)
-        elif not self._complain(record, _WARNED) and record.level == "WARN" and not _LINES["optional"].search(text):
-            self._complain(record, _FAILED)
+            error, hint = (call["error"] or "no reason given").strip(), _WORDS["hints"].get(call["call"], "")
+            self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
+        elif not self._complain(record, "warned") and record.level == "WARN" and not _LINES["optional"].search(text):
+            self._complain(record, "failed")
         if len(self._log.warnings) < _WARNINGS:
             self._log.warnings.setdefault(f"{process}: {text[:_KEPT]}")
 
@@ -483,9 +480,9 @@ class Reader(LogReader[NcclLog]):
             if min(source, target) >= 0 and source != target:
                 self._log.edges[record.process].setdefault(Edge(kind, number, self._comm(record), source, target))
 
-    def _complain(self, record: _Record, shapes: Mapping[str, str]) -> bool:
+    def _complain(self, record: _Record, shapes: str) -> bool:
         """Whether the line has one of these shapes, each of which is a problem."""
-        name = next((name for shape, name in shapes.items() if _LINES[shape].search(record.text)), None)
+        name = next((name for shape, name in _WORDS[shapes].items() if _LINES[shape].search(record.text)), None)
         if name is not None:
             self._problem(name, process=record.process.name, line=record.text[:_KEPT])
         return name is not None

@@ -73,7 +73,7 @@ class Table:
     average_ok: bool | None = None
     nccl_version: str | None = None
     problems: Problems = dataclasses.field(default_factory=lambda: Problems("nccl_tests"))
-    columns: int | None = None  # numbers per half
+    columns: tuple[str, ...] = ()  # of both halves, from the first time on
     rooted: bool | None = None  # whether there is a root column
     failed: bool = False
     alone: bool = True  # no other table was open when it began
@@ -95,6 +95,12 @@ class Table:
         return (size + self.step if self.stepped else size * self.step) > (
             self.max_bytes or 0
         ) or size == self.max_bytes
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """Columns of the in-place half that head and rows have lost."""
+        wide = self.columns.index(self.columns[0], 1) if self.columns[:1] and self.columns[0] in self.columns[1:] else 0
+        return self.columns[len(self.columns) - wide : wide]
 
     @property
     def ranks(self) -> int | None:
@@ -168,6 +174,8 @@ def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) 
         add("missing_hosts", expected=expected_hosts, hosts=names(hosts))
     if not table.finished:
         add("unfinished")
+    if table.cut:
+        add("cut_columns", columns=" ".join(table.cut))
     _values(table)
     _sizes(table)
     _average(table)
@@ -207,7 +215,7 @@ def _sizes(table: Table) -> None:
 def _average(table: Table) -> None:
     """The printed average is that of all halves printed; if not, rows are missing or were changed."""
     halves = [half.busbw for row in table.rows for half in row.halves]
-    if table.average_busbw is None or not math.isfinite(table.average_busbw) or not all(map(math.isfinite, halves)):
+    if table.cut[1:] or table.average_busbw is None or not all(map(math.isfinite, (table.average_busbw, *halves))):
         return
     average = math.fsum(halves) / len(halves)
     if abs(average - table.average_busbw) > _AVERAGE_TOLERANCE * table.average_busbw + 2 * _ROUNDING:

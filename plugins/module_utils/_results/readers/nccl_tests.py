@@ -21,31 +21,13 @@ from typing import Iterable, Sequence
 
 from .nccl_table import Device, Half, Row, Table, judge
 from .reading import RECORD_LIMIT, PartsReader, Several, integer, names, number
+from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
+_COLUMNS = ("time", "algbw", "busbw", "#wrong")  # of each half
 
-_TYPE = r"(?:u?int(?:8|32|64)|half|float|double|bfloat16|f(?:p)?8(?:e4m3|e5m2)?\w*|f8e4m3|f8e5m2)"
-_ROW = re.compile(rf"(?P<size>\d{{1,18}})\s+(?P<count>\d{{1,18}})\s+(?P<type>{_TYPE})\s+(?P<rest>\S.*)")
-_ROW_START = re.compile(rf"\d{{1,18}}\s+\d{{1,18}}\s+{_TYPE}(?:\s|$)")
-_STAMP = re.compile(r"\s(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$")
-HEAD = re.compile(
-    r"(?:# )?nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<min>\d{1,18}) maxBytes (?P<max>\d{1,18})"
-    r"(?: step: (?P<step>\d{1,18})\((?P<way>factor|bytes)\))?"
-)
-RANK = re.compile(
-    r"(?:#\s+)?Rank\s+(?P<rank>\d{1,9}) (?:Group\s+\d{1,9} )?(?:Pid\s+(?P<pid>\d{1,12}) )?on\s+(?P<host>\S+) "
-    r"device\s+(?P<device>\d{1,9}) \[(?P<bus>[^\]]{1,40})\]\s*(?P<model>.*)"
-)
-LESS = re.compile(r"# Reducing maxBytes to (?P<max>\d{1,18})")
-BOUNDS = re.compile(r"(?:# )?Out of bounds values : (?P<count>\d{1,18}) (?P<word>OK|FAILED)")
-AVERAGE = re.compile(r"(?:# )?Avg bus bandwidth\s+: (?P<value>\S{1,30})(?:\s+(?P<word>OK|FAILED))?")
-_NAMED = re.compile(r"# Collective test (?P<when>starting|concluded): (?P<name>\S{1,60})")
-_VERSION = re.compile(r"NCCL version (?P<version>\d[\w.+-]{1,40})")
-_FAILING = re.compile(r"(?P<host>[^\s:]+)(?: pid \d+)?: Test ")
-_PROGRAM = re.compile(
-    r"\b(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv)_perf(?=_mpi\b|\b)"
-)
+LINES = Patterns("nccl_tests.yml")
 
 
 class Reader(PartsReader[Table]):
@@ -78,13 +60,13 @@ class Reader(PartsReader[Table]):
             self._failure(line.rank, whole)
         elif stripped[:1].isdigit():
             torn = self._torn.pop(line.rank, "")
-            self._row(line, stripped if _ROW_START.match(stripped) else f"{torn} {stripped}".strip())
+            self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
         elif stripped.startswith(("#", "Rank ", "nThread ")):
             self._comment(line.rank, stripped)
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
-            self._named.update(_PROGRAM.findall(stripped))
+            self._named.update(LINES["program"].findall(stripped))
 
     def result(self) -> Several[Table]:
         self.finish()
@@ -121,7 +103,7 @@ class Reader(PartsReader[Table]):
         table = self._open(rank)
         if table is not None:
             table.failed = True
-        host, who = _FAILING.search(text), self._failed.setdefault(said, set())
+        host, who = LINES["failing"].search(text), self._failed.setdefault(said, set())
         if host and len(who) < RECORD_LIMIT:
             who.add(host["host"])
         if rank is not None and rank >= 0 and len(who) < RECORD_LIMIT:
@@ -132,17 +114,17 @@ class Reader(PartsReader[Table]):
         table = self.current.get(rank)
         ends = (text.find(f"{device.host.split('.')[0]}:{device.pid}:") for device in (table.devices if table else ()))
         piece = text[: max(ends, default=0)].strip()
-        if _ROW_START.match(piece):
+        if LINES["row_start"].match(piece):
             self._torn[rank] = piece
         elif piece and rank in self._torn:
             self._torn[rank] += f" {piece}"
 
     def _comment(self, rank: int | None, text: str) -> None:
-        head = HEAD.match(text)
+        head = LINES["head"].match(text)
         if head:
             self._head(rank, text, head)
             return
-        named = _NAMED.match(text)
+        named = LINES["named"].match(text)
         if named:
             # The last line names it, too: the first may be cut off.
             table = self._begin(rank) if named["when"] == "starting" else self._open(rank)
@@ -152,14 +134,14 @@ class Reader(PartsReader[Table]):
         if "NCCL version" in text:
             self._version(rank, text)
             return
-        less = LESS.match(text)
+        less = LINES["less"].match(text)
         if less:
             table = self._table(rank)
             table.max_bytes = min(table.max_bytes or int(less["max"]), int(less["max"]))
-        if not re.match(r"(?:#\s+)?(?:Rank|size|Out of|Avg)\s", text, re.IGNORECASE):
+        if not LINES["of_table"].match(text):
             return
         table = self._table(rank)
-        device = RANK.match(text)
+        device = LINES["rank"].match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
                 rank_at, pid, number_at = (int(device[name] or 0) for name in ("rank", "pid", "device"))
@@ -168,12 +150,11 @@ class Reader(PartsReader[Table]):
             return
         words = text.lstrip("# ").split()
         if words[:2] == ["size", "count"]:
-            halves = sum(word in ("time", "cputime") for word in words)
+            halves = [index for index, word in enumerate(words) if word in ("time", "cputime")]
             if halves:
-                after = next(index for index, word in enumerate(words) if word in ("time", "cputime"))
-                table.columns, table.rooted = (len(words) - after) // halves, "root" in words
+                table.columns, table.rooted = tuple(words[halves[0] :]), "root" in words
             return
-        bounds, average = BOUNDS.match(text), AVERAGE.match(text)
+        bounds, average = LINES["bounds"].match(text), LINES["average"].match(text)
         if bounds:
             table.out_of_bounds, table.out_of_bounds_ok = int(bounds["count"]), bounds["word"] == "OK"
         elif average:
@@ -190,18 +171,18 @@ class Reader(PartsReader[Table]):
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
 
     def _version(self, rank: int | None, text: str) -> None:
-        match = _VERSION.search(text)
+        match = LINES["version"].search(text)
         table = self.current.get(rank)
         if match and table is not None and not table.finished:
             table.nccl_version = match["version"]
 
     def _row(self, line: Line, text: str) -> None:
-        if not _ROW_START.match(text):
+        if not LINES["row_start"].match(text):
             return
         table = self._table(line.rank, int(text.split(None, 1)[0]))
         row = row_of(text, table.columns, table.rooted)
         # The end of the log cuts a row so that it looks like one with the in-place half only.
-        if row is None or (not line.ended and (table.columns is None or row.out_of_place is None)):
+        if row is None or (not line.ended and (not table.columns or row.out_of_place is None)):
             table.problems.add("unreadable_row", row=text[:160])
             return
         if len(table.rows) >= _ROWS:
@@ -232,40 +213,40 @@ class Reader(PartsReader[Table]):
         return table
 
 
-def row_of(text: str, columns: int | None = None, rooted: bool | None = None) -> Row | None:
-    """A row, read from both ends; None if it is of no shape that is known."""
-    stamp = _STAMP.search(text)
-    match = _ROW.fullmatch(text[: stamp.start()].rstrip() if stamp else text)
+def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -> Row | None:
+    """A row, read from both ends; None if it is of no shape that is known. ``columns``: from the first time on, as the
+    head names them. A paste may have cut the last ones off head and rows."""
+    stamp = LINES["stamp"].search(text)
+    match = LINES["row"].fullmatch(text[: stamp.start()].rstrip() if stamp else text)
     if match is None:
         return None
     words = match["rest"].split()
     redop = ""
     if number(words[0]) is None and words[0] != "N/A":
         redop, words = words[0], words[1:]
-    wide = columns or 4
-    if columns is None and len(words) in (16, 17):
-        wide = 8
+    columns = columns or 2 * (*_COLUMNS, *(4 * [""] if len(words) in (16, 17) else []))
+    wide = columns.index(columns[0], 1) if columns[0] in columns[1:] else len(columns)
     root: int | None = None
-    if rooted or (rooted is None and len(words) in (wide + 1, 2 * wide + 1)):
+    if rooted or (rooted is None and len(words) in (wide + 1, len(columns) + 1)):
         root = integer(words[0]) if words else None
         if root is None:
             return None
         words = words[1:]
-    if len(words) not in (wide, 2 * wide):
+    if len(words) not in (wide, len(columns)):
         return None
-    halves = [_half(words[start : start + wide]) for start in range(0, len(words), wide)]
-    if any(half is None for half in halves):
+    out_of_place, in_place = _half(words[:wide]), _half(words[wide:])
+    if out_of_place is None or (in_place is None and len(words) == 2 * wide):
         return None
-    # One half only: out-of-place is left blank when only in-place was run.
-    out_of_place, in_place = (halves[0], halves[1]) if len(halves) == 2 else (None, halves[0])
+    if len(words) < len(columns):  # out-of-place is left blank when only in-place was run
+        out_of_place, in_place = None, out_of_place
     size, count, of = int(match["size"]), int(match["count"]), match["type"]
     return Row(size, count, of, redop, root, out_of_place, in_place, stamp["stamp"] if stamp else None)
 
 
-def _half(words: list[str]) -> Half | None:
-    time, algbw, busbw = (number(word) for word in words[:3])
-    wrong = None if words[3] == "N/A" else number(words[3])
-    if time is None or algbw is None or busbw is None or (wrong is None and words[3] != "N/A"):
+def _half(words: Sequence[str]) -> Half | None:
+    """``wrong`` may be cut off."""
+    time, algbw, busbw, wrong = (number(word) for word in (*words[:4], *("" for _ in range(4 - len(words)))))
+    if time is None or algbw is None or busbw is None or (wrong is None and words[3:4] not in ([], ["N/A"])):
         return None
     return Half(time, algbw, busbw, wrong)
 

@@ -26,13 +26,14 @@ _ROWS = 4096
 MEBI = float(1 << 20)
 UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
+_PROOF = 0.1  # what rounding leaves of a proof that it is another unit
 
 _LINES = Patterns("perftest.yml")
 _LATENCIES = (
     *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
     *("99% percentile[usec]", "99.9% percentile[usec]"),
 )
-_WARNINGS = "Conflicting CPU"
+_ALL = 1 << 23  # the last size of -a
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +93,16 @@ class Test:
     def rows(self) -> int:
         return len(self.bandwidth) + len(self.latency) + len(self.again)
 
+    @property
+    def measured(self) -> list[tuple[int, float, float]]:
+        """Of each size: microseconds, and GB/s; 0: not measured."""
+        times = [(row.bytes, row.average_us or row.typical_us or 0.0, 0.0) for row in self.latency.values()]
+        return [*((row.bytes, 0.0, row.gigabytes_per_second) for row in self.bandwidth.values()), *times]
+
+    @property
+    def complete(self) -> bool:
+        return self.closed or self.rows == 1 or max((*self.bandwidth, *self.latency), default=0) >= _ALL
+
     def as_dict(self) -> dict[str, Any]:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
         return shown(
@@ -113,21 +124,18 @@ class Reader(PartsReader[Test]):
     name = "perftest"
     wants = "table of perftest"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._doubts: list[str] = []
-
     def line(self, line: Line) -> None:
         line = self.bare(line)
         text = line.text.strip()
         if not text:
             return
-        if text.startswith("---") or (text[0] == "#" and not text.startswith("#bytes")):
-            self._close(line.rank)
+        head = text.startswith("#bytes") and "#iterations" in text
+        if text.startswith("---") or (text[0] == "#" and not head):
+            self._close(line.rank, not text.startswith(("-", "#,")))
             return
         if text[0].isdigit():
             self._row(line, text)
-        elif text.startswith("#bytes"):
+        elif head:
             self._header(line.rank, text)
         elif text.endswith("Test") and _LINES["title"].search(text):
             self._title(line.rank, text)
@@ -145,9 +153,6 @@ class Reader(PartsReader[Test]):
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         failed = self.census.failures()
         for test in tests:
-            test.notes = (*test.notes, *(doubt for doubt in self._doubts if not test.latency))
-            for doubt in self._doubts if test.latency else ():
-                test.problems.add("clock_in_doubt", doubt=doubt)
             if not test.rows:
                 why = f". The log tells of a failure: {failed}" if failed else ""
                 test.problems.add("no_rows", test=test.title or "without a title", failed=why)
@@ -196,11 +201,12 @@ class Reader(PartsReader[Test]):
             if not _LINES["part_column"].fullmatch(column):
                 test.problems.add("unknown_columns/left_out", column=column[:60])
 
-    def _close(self, rank: int | None) -> None:
+    def _close(self, rank: int | None, foreign: bool) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
         test = self.current.get(rank)
-        if test is not None and test.rows:
-            test.closed = True
+        if test is not None:
+            test.closed = test.closed or test.rows > 0
+            test.columns = () if test.columns and foreign else test.columns
 
     def _row(self, line: Line, text: str) -> None:
         test = self.current.get(line.rank)
@@ -221,6 +227,7 @@ class Reader(PartsReader[Test]):
         if size is None or iterations is None or None in values.values():
             test.problems.add("unreadable_row/numbers", row=text[:160])
             return
+        self.rows += 1
         if test.rows >= _ROWS:
             test.problems.add("too_many_rows", most=_ROWS)
         elif test.unit is None:
@@ -231,13 +238,21 @@ class Reader(PartsReader[Test]):
     @staticmethod
     def _bandwidth(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
         unit = test.unit or ""
-        scale = UNITS[unit] / 1e9
         average, peak = values.get(f"BW average[{unit}]"), values.get(f"BW peak[{unit}]")
         rate = values.get("MsgRate[Mpps]")
         if average is None or not math.isfinite(average) or average < 0:
             test.problems.add("not_finite", size=size, rate=average)
             return
         rate = rate if rate is not None and math.isfinite(rate) else None
+        ratios = (1, 2) if test.bidirectional else (1,)
+        moved = [times * size * rate * 1e6 for times in ratios] if rate else []  # bytes/s
+        # Rounding: the rate carries 6 decimals, the bandwidth 2 (6 below 0.1 Gb/s).
+        slack = _SAME + 0.5e-6 / (rate or 1)
+        scales = UNITS if average and slack + 0.005 / average < _PROOF else {unit: UNITS[unit]}
+        fitting = [
+            each for each, by in scales.items() for one in moved if abs(average * by - one) <= slack * one + 0.005 * by
+        ]
+        scale = UNITS[unit if unit in fitting or not fitting else fitting[0]] / 1e9
         row = Bandwidth(size, iterations, average * scale, peak * scale if peak and math.isfinite(peak) else None, rate)
         known = test.bandwidth.setdefault(size, row)
         if known is not row and not peak and test.heads == 1 and len(test.bandwidth) == 1:
@@ -250,14 +265,10 @@ class Reader(PartsReader[Test]):
             said = {"one": known.gigabytes_per_second, "other": row.gigabytes_per_second}
             test.problems.add("two_measurements", size=size, **said)
             return
-        if rate:
-            # Rounding: the rate carries 6 decimals, the bandwidth 2 (6 below 0.1 Gb/s).
-            slack = _SAME + 0.5e-6 / rate + (0.005 / average if average else 1)
-            ratios = (1, 2) if test.bidirectional else (1,)
-            computed = size * rate * 1e6 / 1e9
-            if all(abs(row.gigabytes_per_second - times * computed) > slack * times * computed for times in ratios):
-                said = {"said": row.gigabytes_per_second, "printed": average, "computed": computed}
-                test.problems.add("unit_disagrees", size=size, rate=rate, unit=unit, **said)
+        if moved and unit not in fitting:
+            said = {"printed": average, "computed": moved[0] / 1e9}
+            read = f"read as {fitting[0]}" if fitting else "wrong unit, or not one measurement"
+            test.problems.add("unit_disagrees", size=size, rate=rate, unit=unit, read=read, **said)
 
     @staticmethod
     def _latency(test: Test, size: int, iterations: int, values: dict[str, float | None]) -> None:
@@ -275,13 +286,8 @@ class Reader(PartsReader[Test]):
 
     def _failure(self, text: str) -> None:
         said, remedy = self.failure(text)
-        if not said:
-            return
-        problem = self.problems.worded("failed", said=said, remedy=remedy)
-        if not said.startswith(_WARNINGS):
-            self.problems.put(problem)
-        elif problem.message not in self._doubts:
-            self._doubts.append(problem.message)
+        if said:
+            self.problems.add("failed", said=said, remedy=remedy)
 
     def _test(self, rank: int | None) -> Test:
         """The test that is open; what comes behind the line below the rows is of the next one."""

@@ -259,7 +259,7 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
         super().__init__()
         self.parts: list[Part] = []
         self.current: dict[int | None, Part] = {}
-        self.left_out = 0
+        self.left_out = self.rows = 0
         self._labels: dict[str, int] = {}
 
     def bare(self, line: Line) -> Line:

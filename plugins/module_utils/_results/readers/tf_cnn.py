@@ -3,7 +3,8 @@
 What the lines mean (tensorflow/benchmarks, benchmark_cnn.py): a step line is the running speed of ONE rank since its
 warm-up, so the last one represents the run; ``total images/sec`` is printed by EVERY rank and is already the total of
 all ranks. Hence totals are never added, step lines are never averaged over steps, and the sum of the ranks must meet
-the total. If it does not, the log contradicts itself and this reader says so instead of choosing a figure.
+the total. If it does not, the log contradicts itself and this reader says so instead of choosing a figure; but the
+total may count time outside the steps, and workers of which nothing says how many there are and that print no steps.
 
 Constant memory: of the step lines a bounded, even selection is kept (`RunResult.steps`), and each rank's last one.
 """
@@ -23,6 +24,7 @@ from .tags import Line
 TOLERANCE = 0.01
 _STEP_ROUNDING = 0.05  # images/s: step lines carry one decimal
 _TOTAL_ROUNDING = 0.005
+_OUTSIDE = 0.25  # of the time at most is outside the steps, which their rate leaves out and the total counts
 
 _STEP_LIMIT = 20_000  # step lines that are kept for a curve
 
@@ -73,7 +75,7 @@ class RunResult:
     """``totals``: as printed (images/s); ``total``: the lowest of them, None if none; ``sum_of_ranks``: per rank.
 
     ``agree`` is None if one of the two is missing. ``relative_difference`` = (sum - total) / total.
-    ``steps`` are at most 20,000, evenly over the log; ``step_lines`` counts all, ``last_step`` is the highest.
+    ``steps``: at most 20,000, evenly over the log; ``step_lines`` counts all; ``note``: why both hold that differ.
     """
 
     ranks: tuple[RankResult, ...]
@@ -88,6 +90,7 @@ class RunResult:
     problems: tuple[Problem, ...]
     step_lines: int = 0
     last_step: int | None = None
+    note: str = ""
 
     @property
     def good(self) -> bool:
@@ -98,7 +101,7 @@ class RunResult:
         """Plain types, for a filter or a module."""
         return shown(
             self,
-            *("total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing", "parameters", "problems"),
+            *("total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing", "parameters", "note", "problems"),
             ok=self.good,
             ranks=len(self.ranks),
             per_rank=self.ranks,
@@ -299,7 +302,8 @@ class Reader(LogReader[RunResult]):
         if separate:
             problem("not_one_job", count=len(records))
         ranks = self._ranks(found, separate)
-        self._complete(ranks, found, self._expected or (None if separate else _world(found, records)))
+        said = self._expected or (None if separate else _world(found, records))
+        self._complete(ranks, found, said or (None if separate else len(found.totals) or None))
         self._sane(ranks, found, records)
 
         totals = tuple(found.totals)
@@ -321,17 +325,23 @@ class Reader(LogReader[RunResult]):
         sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks and not found.again else None
         agree: bool | None = None
         relative: float | None = None
-        if sum_of_ranks is not None and lowest and not apart:
+        note = ""
+        if sum_of_ranks and lowest and not apart:
             relative = (sum_of_ranks - lowest) / lowest
             rounding = _TOTAL_ROUNDING + _STEP_ROUNDING * sum(1 for rank in ranks if rank.source == "step_line")
             agree = abs(sum_of_ranks - lowest) <= TOLERANCE * lowest + rounding
+            share = round(lowest / sum_of_ranks)
+            if share > 1 and not said and abs(share * sum_of_ranks - lowest) <= TOLERANCE * lowest + share * rounding:
+                agree, note = True, f"the total is {share} times what is printed: some workers print no steps"
+            elif not agree and -_OUTSIDE * sum_of_ranks <= lowest - sum_of_ranks < 0 and not records:
+                agree, note = True, f"{100 * (1 - lowest / sum_of_ranks):.1f} % of the time is not in the steps"
             if not agree:
-                said = {"sum": sum_of_ranks, "total": lowest, "percent": 100 * relative}
-                problem("inconsistent_total", ranks=len(ranks), **said)
+                parts = {"sum": sum_of_ranks, "total": lowest, "percent": 100 * relative}
+                problem("inconsistent_total", ranks=len(ranks), **parts)
         if not ranks and not totals:
             self.nothing()
         figures = (ranks, totals, lowest, sum_of_ranks, relative, agree, tuple(found.steps.entries), found.parameters)
-        return RunResult(*figures, numbered, self.problems.all(), found.steps.seen, found.highest)
+        return RunResult(*figures, numbered, self.problems.all(), found.steps.seen, found.highest, note)
 
     def _ranks(self, found: _Found, separate: bool) -> tuple[RankResult, ...]:
         results: dict[int, RankResult] = {}
@@ -395,4 +405,4 @@ def _world(found: _Found, records: list[dict[str, Any]]) -> int | None:
         devices = int(whole) // int(part)
         own = len(_LINES["own_device"].findall(found.parameters.get("devices", "")))
         return devices // own if own and devices % own == 0 else devices
-    return len(found.totals) or None
+    return None

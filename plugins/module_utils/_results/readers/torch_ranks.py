@@ -19,6 +19,7 @@ from typing import Any, Mapping, Sequence
 
 from . import machine
 from .reading import RECORD_LIMIT, LogReader, Problems, Several, finite, names, number, shown, spread, who
+from .tables import Patterns
 from .tags import Line
 
 TOLERANCE = 0.01  # sum of the ranks against the total: the slowest rank's clock counts for all
@@ -26,12 +27,7 @@ _OWN = 0.001  # a record's own figures against each other: only rounding
 _AT_THE_TOP = ("world", "ranks", "hosts", "total", "sum_of_ranks", "agreement", "images_per_second", "per_rank")
 _FILE_LIMIT = 1 << 25  # bytes of a --json file
 
-_TEXT = re.compile(
-    r"rank (?P<rank>\d{1,9})/(?P<world>\d{1,9}) bs (?P<batch_size>\d{1,9}) sz (?P<image_size>\d{1,9})\s+"
-    r"params (?P<parameters>\d{1,15}) img/s/rank (?P<speed>\S{1,30}) total (?P<total>\S{1,30}) "
-    r"step_ms mean (?P<mean>\S{1,30}) min (?P<min>\S{1,30}) max (?P<max>\S{1,30}) allreduce_ms (?P<allreduce>\S{1,30})"
-    r"(?: rss (?P<rss>\d{1,9})MB)?(?: setup (?P<setup>[\d.]{1,12})s)?(?: loss (?P<loss>\S{1,30}))?"
-)
+_LINES = Patterns("torch_ranks.yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +111,7 @@ class Reader(LogReader[Several[Run]]):
                 record = machine.record_of("ROCEMESH " + part, line.rank, self.problems)
                 if record is not None:
                     self._add(line.rank, record)
-        for match in _TEXT.finditer(line.text):
+        for match in _LINES["text"].finditer(line.text):
             if line.ended or match.end() < len(line.text):
                 self._text(line.rank, match)
 
