@@ -110,7 +110,6 @@ class JobOutput:
         self._tables = nccl_tests.Reader()
         self._read = nccl_tests.Reader().result()
         self._begins: list[int] = []  # of each table
-        self._heads: set[int] = set()  # numbers of the tables whose head was there
         self._table_lines = self._closed = 0  # closed: the last line of a benchmark
         self._perftest = perftest.Reader()
         self._perfs: list[int] = []  # where each test begins
@@ -221,8 +220,6 @@ class JobOutput:
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
         self._begins += [number] * (len(self._tables.parts) - len(self._begins))
-        if job_form("table").search(text):
-            self._heads.add(len(self._begins))
         gpu = nccl_tests.LINES["rank"].search(text)
         if gpu:
             self._device(f"test {len(self._begins)}", gpu["host"], int(gpu["device"]))
@@ -233,9 +230,9 @@ class JobOutput:
 
     def _test_gaps(self) -> Iterator[Gap]:
         self._read = self._tables.result()
-        for place, (table, line) in enumerate(zip(self._tables.parts, self._begins), 1):
+        for table, line in zip(self._tables.parts, self._begins):
             most, row = table.max_bytes, table.largest
-            if row is None and table.finished and not most and place not in self._heads:
+            if row is None and table.finished and not (most or table.heads or table.columns):
                 continue  # its last lines alone: they show neither a job nor a cut one
             if row is None and table.finished:
                 self._record.ends.append("nccl-tests to its end")
