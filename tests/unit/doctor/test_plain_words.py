@@ -203,3 +203,35 @@ def test_rows_of_an_unknown_form_are_named_and_not_their_end() -> None:
     row = "    67108864      16777216     float     sum   -1    512.4  130.97  245.57   0    511.0  131.33  246.24  ?\n"
     found = ask(f"{head}{row}# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 240.146\n")
     assert [gap["code"] for gap in found["not_shown"]] == ["rows"]
+
+
+def test_who_computes_wrongly_is_named_though_the_program_came_to_its_end() -> None:
+    found = ask(
+        "50.0%  proc'd: 700 (9000 Gflop/s)   errors: 0  temps: 61 C\ndone\n\nTested 2 GPUs:\n\tGPU 0: OK\n\tGPU 1: FAULTY\n"
+    )
+    assert (found["verdict"], causes(found)) == ("faulty", ["gpu_fault"])
+
+
+def test_a_passed_check_is_no_trouble_whatever_it_looked_for() -> None:
+    found = ask("PASS: check_port_flapping: 0 flaps\nOK: no retry exceeded, no GPU lost\n[OK] link down events\n")
+    assert (found["verdict"], found["unknown"]) == ("no_fault_seen", [])
+    assert ask("OK so far, then NCCL WARN NET/IB : Got completion with error 12\n")["verdict"] != "no_fault_seen"
+
+
+def test_a_connection_of_gloo_that_worked_names_who_went_away() -> None:
+    lost = "RuntimeError: [/src/gloo/gloo/transport/tcp/pair.cc:580] Connection closed by peer [192.0.2.12]:41000\n"
+    assert causes(ask(lost)) == ["peer_process_gone"]
+    never = "RuntimeError: [/src/gloo/gloo/transport/tcp/pair.cc:799] connect [127.0.0.1]:41000: Connection refused\n"
+    assert causes(ask(never))[:1] == ["wrong_interface"]
+
+
+def test_a_step_that_ends_with_its_first_rank_was_not_cancelled_from_outside() -> None:
+    end = "slurmstepd: error: *** STEP 7.0 ON gpu01 CANCELLED AT 2026-11-26T10:00:00 ***\n"
+    assert causes(ask(end)) == ["job_cancelled"]
+    assert "job_cancelled" not in causes(ask(f"srun: error: gpu01: task 0: Exited with exit code 1\n{end}"))
+
+
+def test_a_call_of_libfabric_below_mpi_is_no_plugin_of_nccl() -> None:
+    stack = "Abort(15) on node 2: Fatal error in PMPI_Send: Other MPI error, error stack:\n"
+    sent = "MPIDI_OFI_send_normal(430): OFI tagged senddata failed (ofi_send.h:430:MPIDI_OFI_send_normal:Bad address)\n"
+    assert "nccl_mixed" not in causes(ask(stack + sent))
