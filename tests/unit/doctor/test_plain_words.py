@@ -206,9 +206,8 @@ def test_rows_of_an_unknown_form_are_named_and_not_their_end() -> None:
 
 
 def test_who_computes_wrongly_is_named_though_the_program_came_to_its_end() -> None:
-    found = ask(
-        "50.0%  proc'd: 700 (9000 Gflop/s)   errors: 0  temps: 61 C\ndone\n\nTested 2 GPUs:\n\tGPU 0: OK\n\tGPU 1: FAULTY\n"
-    )
+    burnt = "50.0%  proc'd: 700 (9000 Gflop/s)   errors: 0  temps: 61 C\ndone\n\nTested 2 GPUs:\n"
+    found = ask(f"{burnt}\tGPU 0: OK\n\tGPU 1: FAULTY\n")
     assert (found["verdict"], causes(found)) == ("faulty", ["gpu_fault"])
 
 
