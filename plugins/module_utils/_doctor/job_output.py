@@ -51,7 +51,7 @@ class Figure:
 @dataclasses.dataclass
 class Record:
     """What one piece shows. ``links``: Gb/s; ``devices``: job (of NCCL its communicator) -> host -> numbers of its GPUs
-    that take part; ``cards``: GPUs that nvidia-smi lists; ``outlived``: whatever stands before this line, the program
+    that take part; ``cards``: GPUs that nvidia-smi lists; ``outlived``: whatever is before this line, the program
     went on."""
 
     file: str

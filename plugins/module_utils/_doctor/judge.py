@@ -112,8 +112,8 @@ def _shown(found: list[Suspect], certain: list[Suspect], reading: Reading) -> li
         return certain[:_SHOWN] or found[:_CANDIDATES]
     first = [each for each in found[:1] if reading.spoken or each.rules[0].id.startswith("topic_")]
     borne = [each for each in found if each in first or _borne(each, reading)]
-    told = {rule.causes[0] for each in found for rule in each.rules if {*listed("tells")}.intersection(rule.names)}
-    return borne[:_CANDIDATES] or [each for each in found if each.cause.id in told][:1] or own_words(reading)
+    ended = {rule.causes[0] for each in found for rule in each.rules if {*listed("tells")}.intersection(rule.names)}
+    return borne[:_CANDIDATES] or [each for each in found if each.cause.id in ended][:1] or own_words(reading)
 
 
 def _borne(finding: Suspect, reading: Reading) -> bool:

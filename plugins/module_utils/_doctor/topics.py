@@ -35,7 +35,7 @@ def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> lis
 
 
 def own_words(reading: Reading) -> list[Suspect]:
-    """A program that ended says itself what failed, in words that no rule knows, and not that it reached nobody."""
+    """A program that ended says itself what failed, in words that no rule knows, and not that it reached no other."""
     line = None if any(reading.seen.of(listed("unreached"))) else fault_line(reading)
     ends = [hit for entry in reading.seen.of(listed("aborts")) for hit in entry.hits[:1]]
     if line is None or line.sign or line.placed or says("echo", line.quote) or form("of_system").search(line.quote):

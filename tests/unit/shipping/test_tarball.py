@@ -35,7 +35,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     assert done.returncode == 0, done.stderr
     path = pathlib.Path(done.stdout.strip())
     with tarfile.open(path) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.4 and later have it
+        archive.extractall(folder / "unpacked")
     return path
 
 

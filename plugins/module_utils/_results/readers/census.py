@@ -64,5 +64,5 @@ class Census:
     def failures(self) -> str:
         """The first lines that tell of a failure."""
         lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
-        told = (line.strip()[:160] for line in lines if _FORMS["failed"].search(line))
-        return " | ".join([*dict.fromkeys(told)][:3])
+        failed = (line.strip()[:160] for line in lines if _FORMS["failed"].search(line))
+        return " | ".join([*dict.fromkeys(failed)][:3])
