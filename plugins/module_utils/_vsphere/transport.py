@@ -392,7 +392,11 @@ class Connection:
 
     def server_time(self) -> Any:
         """The server's own clock, as a datetime with time zone."""
-        return self.ask(self.name, "reading the clock", lambda: self._service.CurrentTime())  # noqa: PLW0108
+
+        def asked() -> Any:  # after a new login it is another service
+            return self._service.CurrentTime()
+
+        return self.ask(self.name, "reading the clock", asked)
 
     # ------------------------------------------------------------ reading
     def properties(self, objects: Sequence[Any], paths: Sequence[str], doing: str = "reading") -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ def once(folder: str, source: bytes, kind: str, make: Callable[[], Any]) -> Any:
         with open(found, "rb") as stream:
             return marshal.load(stream)
     except (OSError, EOFError, ValueError):
-        made = make()
+        pass
+    made = make()
     part = f"{found}.{os.getpid()}"
     try:
         with open(part, "wb") as stream:

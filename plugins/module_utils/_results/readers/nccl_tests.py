@@ -245,7 +245,7 @@ def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -
 
 def _half(words: Sequence[str]) -> Half | None:
     """``wrong`` may be cut off."""
-    time, algbw, busbw, wrong = (number(word) for word in (*words[:4], *("" for _ in range(4 - len(words)))))
+    time, algbw, busbw, wrong = (number(word) for word in (*words[:4], *[""] * (4 - len(words))))
     if time is None or algbw is None or busbw is None or (wrong is None and words[3:4] not in ([], ["N/A"])):
         return None
     return Half(time, algbw, busbw, wrong)
