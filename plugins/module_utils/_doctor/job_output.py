@@ -239,7 +239,8 @@ class JobOutput:
                 yield Gap("rows", "the rows of nccl-tests: they are broken or of a form that is not known", line=line)
             elif row is None or (most and not table.reached):
                 last = f"the last size is {row.size}" if row else "there is no row"
-                yield Gap("last_row", f"the last row of nccl-tests: {last}, the largest is {most} bytes", line=line)
+                wanted = f", the largest is {most} bytes" if most else ""
+                yield Gap("last_row", f"the last row of nccl-tests: {last}{wanted}", line=line)
             elif not table.finished:
                 yield Gap("job_end", "the end of nccl-tests", line=line)
             else:
