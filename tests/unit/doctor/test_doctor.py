@@ -204,8 +204,9 @@ def test_a_message_that_several_faults_print_is_never_certain() -> None:
 
 
 def test_two_facts_decide_where_one_does_not() -> None:
-    assert layers(ask("ibv_reg_mr_iova2 failed with error Cannot allocate memory", "ulimit -l: 64"))[0] == "host_limits"
-    kernel = ask("ibv_reg_mr_iova2 failed with error Cannot allocate memory", "CmaTotal: 32768 kB")
+    failed = "ibv_reg_mr_iova2 failed with error Cannot allocate memory"
+    assert layers(ask(failed, "ulimit -l: 64"))[0] == "host_limits"
+    kernel = ask(failed, "CmaTotal: 32768 kB")
     assert layers(kernel)[0] == "guest_kernel"
     assert ask("Failed to initialize NVML: Unknown Error", "systemd[1]: Reloading.")["verdict"] == "faulty"
 

@@ -214,7 +214,8 @@ def test_who_computes_wrongly_is_named_though_the_program_came_to_its_end() -> N
 def test_a_passed_check_is_no_trouble_whatever_it_looked_for() -> None:
     found = ask("PASS: check_port_flapping: 0 flaps\nOK: no retry exceeded, no GPU lost\n[OK] link down events\n")
     assert (found["verdict"], found["unknown"]) == ("no_fault_seen", [])
-    assert ask("OK so far, then NCCL WARN NET/IB : Got completion with error 12\n")["verdict"] != "no_fault_seen"
+    halfway = ask("OK so far, then NCCL WARN NET/IB : Got completion with error 12\n")
+    assert halfway["verdict"] != "no_fault_seen"
 
 
 def test_a_connection_of_gloo_that_worked_names_who_went_away() -> None:
@@ -227,7 +228,8 @@ def test_a_connection_of_gloo_that_worked_names_who_went_away() -> None:
 def test_a_step_that_ends_with_its_first_rank_was_not_cancelled_from_outside() -> None:
     end = "slurmstepd: error: *** STEP 7.0 ON gpu01 CANCELLED AT 2026-11-26T10:00:00 ***\n"
     assert causes(ask(end)) == ["job_cancelled"]
-    assert "job_cancelled" not in causes(ask(f"srun: error: gpu01: task 0: Exited with exit code 1\n{end}"))
+    after_a_rank = ask(f"srun: error: gpu01: task 0: Exited with exit code 1\n{end}")
+    assert "job_cancelled" not in causes(after_a_rank)
 
 
 def test_a_call_of_libfabric_below_mpi_is_no_plugin_of_nccl() -> None:

@@ -47,8 +47,10 @@ def test_a_line_that_no_rule_knows_names_a_layer_by_what_it_is_about(cause: str,
 
 
 def test_topics_are_silent_where_a_rule_speaks_or_nothing_is_wrong() -> None:
-    assert "gid_wrong" not in causes(ask("kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\nthe GIDs of this host"))
-    assert ask(GOOD + "DSCP values were taken from the guide")["verdict"] == "no_fault_seen"
+    beside_a_rule = ask("kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\nthe GIDs of this host")
+    assert "gid_wrong" not in causes(beside_a_rule)
+    healthy = ask(GOOD + "DSCP values were taken from the guide")
+    assert healthy["verdict"] == "no_fault_seen"
     piece = {"hosts/gpu01/dmesg.txt": "frobnicator: fatal: DOCA exploded\n"}
     assert diagnose(None, piece)["findings"] == []
 
@@ -57,7 +59,8 @@ def test_topics_read_troubled_lines_alone_beside_good_words_and_in_long_logs() -
     found = ask(GOOD + "DSCP values were taken from the guide\nfrobnicator: fatal: DOCA exploded")
     assert causes(found)[0] == "guest_ofed_mismatch"
     assert "nic_qos_differs" not in causes(found)
-    assert causes(ask("hello world\n" * 100 + "DSCP values were taken from the guide")) == []
+    long = ask("hello world\n" * 100 + "DSCP values were taken from the guide")
+    assert causes(long) == []
 
 
 ENDED = "Iter #0: 1500.0 img/sec per GPU\nTotal img/sec on 2 GPU(s): 3000.0 +-4.3\n"

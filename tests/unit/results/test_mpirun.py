@@ -296,7 +296,8 @@ def test_a_hang_is_told_apart_by_who_spoke(rc: int, stdout: str, cause: str, hos
 
 def test_the_state_of_the_containers_names_the_host_that_the_output_does_not() -> None:
     looked = (Node("gpu01", "192.0.2.11", 1, "running"), Node("gpu02", "192.0.2.12", 1, "exited"))
-    assert diagnose(1, "", "Error response from daemon: Container 3f2a is not running\n", looked).hosts == ("gpu02",)
+    refused = "Error response from daemon: Container 3f2a is not running\n"
+    assert diagnose(1, "", refused, looked).hosts == ("gpu02",)
     assert diagnose(124, "", "", looked).hosts == ("gpu02",)
 
 
