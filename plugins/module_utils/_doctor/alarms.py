@@ -6,7 +6,7 @@ import functools
 import re
 
 from .._judge.packs.loader import form
-from .._judge.words import any_of, tree
+from .._judge.words import any_of, possible, tree
 
 
 def alarm_words() -> tuple[str, ...]:
@@ -18,9 +18,10 @@ def says_failure(text: str) -> bool:
     return says("failure", text) or says("inside", text)
 
 
-def alarms(text: str) -> bool:
-    """It says that something failed, or has another word that complaints have."""
-    return bool(_asked().search(text.lower())) and (says_failure(text) or says("hint", text))
+def alarms(text: str, *more: str) -> bool:
+    """It says that something failed, has another word that complaints have, or says one of ``more``."""
+    asked = _asked().search(text.lower()) is not None
+    return asked and any(says(what, text) for what in ("failure", "inside", "hint", *more))
 
 
 @functools.lru_cache(maxsize=1)
@@ -31,7 +32,8 @@ def _asked() -> re.Pattern[str]:
 
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
-    return form("nothing", "alarms").sub("", text) if form("nothing_words", "alarms").search(text) else text
+    left = possible(form("nothing", "alarms"), text.lower()) if form("nothing_words", "alarms").search(text) else None
+    return left.sub("", text) if left else text
 
 
 def says(what: str, text: str) -> bool:

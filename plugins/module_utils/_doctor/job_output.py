@@ -18,7 +18,7 @@ from .._judge.words import any_of
 from .._results.readers import nccl_log, nccl_tests, perftest, tags
 from .._results.readers.reading import number
 from .._results.readers.tags import Line
-from .pace import Gap, Pace, job_form
+from .pace import Gap, JobLine, Pace, job_form
 from .readers import Found
 
 _RANKS = 65_536
@@ -135,7 +135,7 @@ class JobOutput:
         text = job_form("prefix").sub("", text)
         for part in job_form("tag").split(text) if "]<std" in text else (text,):
             if part:
-                self._part(number, part)
+                self._part(number, JobLine(part))
 
     def result(self) -> Iterable[Found]:
         for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
@@ -161,39 +161,36 @@ class JobOutput:
             found.outlived = self._works[-1 if found.well else 0]
         return found
 
-    def _part(self, number: int, text: str) -> None:
-        self._facts(number, text)
+    def _part(self, number: int, line: JobLine) -> None:
+        text = line.text
+        self._facts(number, line)
         who = job_form("speaker").match(text)
         name = next((group for group in who.groups() if group), "") if who else ""
-        for match in job_form("last_counts").finditer(text):
+        for match in line.every("last_counts"):
             if match["bad"] and len(self._last) < _RANKS:
                 self._last[name] = (number, text.strip()[:120])
             elif not match["bad"]:
                 self._last.pop(name, None)
-        bare = text[text.index(":") + 1 :] if who and name else text
-        self._pace.line(number, name, text)
+        bare = JobLine(text[text.index(":") + 1 :]) if who and name else line
+        self._pace.line(number, name, line)
         if not (self._test(number, name, bare) or self._table(number, name, bare)):
-            self._program(number, name, text)
+            self._program(number, name, line)
 
-    def _facts(self, number: int, text: str) -> None:
-        found = self._record
+    def _facts(self, number: int, line: JobLine) -> None:
+        text, found = line.text, self._record
         for form, scale in _SCALES.items():
-            for match in job_form(form).finditer(text):
+            for match in line.every(form):
                 speed = float(match[1] or match[2])
                 if speed > 0 and len(found.links) < 64:
                     found.links.add(speed * scale)
-        if job_form("wrong_result").search(text) and len(found.gaps) < _RANKS:
+        if line.search("wrong_result") and len(found.gaps) < _RANKS:
             found.gaps.append(Gap("wrong_values", f"a right result: {text.strip()[:120]}", line=number))
         if "Watchdog caught" in text or "last completed" in text:
             self._nccl.line(Line(None, "stdout", text))
-        using = job_form("using").search(text)
-        if using:
-            found.nics = max(found.nics, len(job_form("nic").findall(using[1])))
+        found.nics = max([found.nics, *(len(job_form("nic").findall(using[1])) for using in line.every("using"))])
         found.network = found.network or "via NET/" in text
-        card = job_form("card").match(text)
-        if card:
-            found.cards.add(int(card[1]))
-        comm = job_form("communicator").search(text)
+        found.cards.update(int(card[1]) for card in line.every("card"))
+        comm = line.search("communicator")
         if comm:
             self._comm(comm, text)
 
@@ -214,8 +211,9 @@ class JobOutput:
         if host in hosts or len(hosts) < _RANKS:
             hosts.setdefault(host, set()).add(device)
 
-    def _test(self, number: int, rank: str, text: str) -> bool:
-        if not job_form("table").search(text) and not nccl_tests.LINES["row_start"].match(text.strip()):
+    def _test(self, number: int, rank: str, line: JobLine) -> bool:
+        text = line.text
+        if not line.search("table") and not nccl_tests.LINES["row_start"].match(text.strip()):
             return False
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
@@ -250,21 +248,22 @@ class JobOutput:
             if any(code in table.problems for code in _WRONG) or not math.isfinite(table.average_busbw or 0):
                 yield Gap("wrong_values", "right values of nccl-tests", line=line)
 
-    def _table(self, at: int, rank: str, text: str) -> bool:
+    def _table(self, at: int, rank: str, line: JobLine) -> bool:
         """Whether it is of a table of perftest, or of another one by message size."""
-        text = tags.bare(text)[1].strip()
+        text = tags.bare(line.text)[1].strip()
         if not job_form("sized").match(text):
             return False
+        line = JobLine(text)
         before = self._perftest.rows
         self._perftest.line(Line(int(rank) if rank else None, "stdout", text))
         self._perfs.extend([at] * (len(self._perftest.parts) - len(self._perfs)))
-        title, head, last = job_form("sized_title").match(text), job_form("sized_head").search(text), self._sized[-1:]
+        title, head, last = line.search("sized_title"), line.search("sized_head"), self._sized[-1:]
         if title or (head and not (last and not last[0].measured)):
             known = ["size", "MB/s" if re.search("Bandwidth|Rate", text) else "us"] if title and title["OSU"] else []
             self._sized.append(_Sized(at, title.lastgroup or "" if title else "", known))
         if head and not title:
             self._sized[-1].columns = job_form("sized_gap").split(text)
-        for table in self._sized if job_form("sized_end").match(text) else ():
+        for table in self._sized if line.search("sized_end") else ():
             table.ended = table.ended or table.program == "IMB"
         took = self._perftest.rows > before
         row = _row(text.split(), last[0].columns) if last and text[:1].isdigit() and not took else None
@@ -295,33 +294,33 @@ class JobOutput:
             elif size >= 0 and table.complete and not problems:
                 self._record.figures.append(Figure(rate, size, line, f"{name} bandwidth"))
 
-    def _program(self, number: int, name: str, text: str) -> None:
-        for form in ("warm_up_begun", "warm_up_done") if "warm" in text else ():
-            self._counts[form] += len(job_form(form).findall(text))
+    def _program(self, number: int, name: str, line: JobLine) -> None:
+        for form in ("warm_up_begun", "warm_up_done"):
+            self._counts[form] += len(line.every(form))
         if name not in self._speakers and len(self._speakers) >= _RANKS:
             return
-        rank = job_form("rank_line").search(text)
+        rank = line.search("rank_line")
         if rank:
             self._rank_count = max(self._rank_count, int(rank[2]))
             self._rank_lines[int(rank[1])] = self._rank_lines.get(int(rank[1]), 0) + 1
             return
-        epochs = job_form("epochs").search(text)
+        epochs = line.search("epochs")
         self._epochs = int(epochs["of"]) if epochs and epochs["of"] else self._epochs
         last = epochs is not None and (int(epochs["n"] or -1) + 1 or int(epochs["nth"] or 0)) == (self._epochs or -1)
-        totals = job_form("total").findall(text)
+        totals = line.every("total")
         self._counts["total"] += len(totals)
-        end = job_form("end").search(text)
+        end = line.search("end")
         self._closed = number if end and end["rows"] else self._closed
         if totals or last or end:
             self._speakers.setdefault(name, _Speaker()).ended = number
             self._works.append(number)
             return
-        bars = list(job_form("bar").finditer(text)) if "%|" in text else []
-        if bars or job_form("progress").search(text) or job_form("step_of").search(text):
+        bars = line.every("bar")
+        if bars or line.search("progress") or line.search("step_of"):
             speaker = self._speakers.setdefault(name, _Speaker())
             speaker.progressed = number
             self._works.append(number)
-            for match in (*job_form("step_of").finditer(text), *bars):
+            for match in (*line.every("step_of"), *bars):
                 what, n, of = match["what"].strip().lower(), int(match["n"]), int(match["of"])
                 least = min(n, speaker.counts.get(what, (n, 0, 0))[0])
                 if of and (what in speaker.counts or len(speaker.counts) < 64):

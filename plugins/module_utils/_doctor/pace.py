@@ -10,9 +10,10 @@ import bisect
 import collections
 import dataclasses
 import functools
-from typing import Iterator, Pattern
+from typing import Iterator, Match, Pattern
 
 from .._judge.packs.loader import form
+from .._judge.words import ways_of
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -25,6 +26,24 @@ _COUNTED = ("process_ends", "checkpoint_begun", "checkpoint_done")
 def job_form(name: str) -> Pattern[str]:
     """A pattern of ``jobs.yml``."""
     return form(name, "jobs")
+
+
+class JobLine:
+    """A line or a part of one. A pattern of ``jobs.yml`` is tried only where its words are."""
+
+    __slots__ = ("_lower", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text, self._lower = text, text.lower()
+
+    def every(self, name: str) -> list[Match[str]]:
+        return [*job_form(name).finditer(self.text)] if self._may_have(name) else []
+
+    def search(self, name: str) -> Match[str] | None:
+        return job_form(name).search(self.text) if self._may_have(name) else None
+
+    def _may_have(self, name: str) -> bool:
+        return any(way.may_match(self._lower, 0) for way in ways_of(job_form(name), 0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,33 +70,32 @@ class Pace:
         self._counts: collections.Counter[str] = collections.Counter()
         self._launched = self._alone = self._processes = 0
 
-    def line(self, number: int, who: str, text: str) -> None:
-        rates = [figure(next(filter(None, match.groups()))) for match in job_form("rate").finditer(text)]
-        if rates and not job_form("idle").search(text):
+    def line(self, number: int, who: str, line: JobLine) -> None:
+        rates = [figure(next(filter(None, match.groups()))) for match in line.every("rate")]
+        if rates and not line.search("idle"):
             self._rate(number, who, max(rates))
-        for milliseconds in job_form("milliseconds").findall(text):
-            self._time(number, figure(milliseconds))
-        loss = job_form("loss").search(text)
+        for time in line.every("milliseconds"):
+            self._time(number, figure(time[1]))
+        loss = line.search("loss")
         if loss and (who in self._losses or len(self._losses) < _SPEAKERS):
             last, times = self._losses.get(who, ("", 0))
             self._losses[who] = (loss[1], times + 1 if loss[1] == last else 1)
             if self._losses[who][1] >= _SERIES:
                 self._say("finite", f"a loss that changes: {loss[1]} {_SERIES} times", number)
-        lost = job_form("lost").findall(text)
-        if lost:
-            self._lost = (max(map(int, lost)), number)
-        skipped = job_form("skipped").search(text)
+        lost = [int(match[1]) for match in line.every("lost")]
+        self._lost = (max(lost), number) if lost else self._lost
+        skipped = line.search("skipped")
         if skipped and 2 * int(skipped[2]) > int(skipped[1]) > _SERIES:
             self._say("finite", f"steps that are not skipped: {skipped[2]} of {skipped[1]}", number)
-        started, launched = job_form("processes").search(text), job_form("launched").search(text)
+        started, launched = line.search("processes"), line.search("launched")
         self._processes += int(started[1]) if started else 0
-        for size in job_form("world").findall(text):
-            self._worlds.setdefault(size, number)
+        for size in line.every("world"):
+            self._worlds.setdefault(size[1], number)
         if launched:
             self._launched = max(self._launched, int(launched[1]))
-        elif job_form("alone").search(text):
+        elif line.search("alone"):
             self._alone = self._alone or number
-        self._counts.update(name for name in _COUNTED if job_form(name).search(text))
+        self._counts.update(name for name in _COUNTED if line.search(name))
 
     def gaps(self) -> Iterator[Gap]:
         yield from self._found.values()

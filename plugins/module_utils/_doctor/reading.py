@@ -283,7 +283,7 @@ class Reading:
             readers[index].line(number, text)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and (alarms(said) or says("demand", said))
+        alarm = shape.troubled and not known and not facts and alarms(said, "demand")
         fails = alarm and says_failure(said)
         kept = self.alarms if fails and not form("warning").search(text) else self.hints
         if alarm and (fails or not form("mild").search(text)):
@@ -330,7 +330,7 @@ class Reading:
                 for number, ways in possible.items()
             )
             signs.sort(key=lambda pair: bool(pair[1]))
-            troubled = (alarms(text) or says("demand", text)) and not (trace or typed)
+            troubled = alarms(text, "demand") and not (trace or typed)
             known = _Shape(tuple(signs), tuple(sorted(read)), troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
@@ -404,11 +404,6 @@ def _figures(form: bytes) -> bool:
 def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
     groups = match.groupdict() if match and entry.pattern.groupindex else {}
     far = match.string[: match.end()] if match and match.end() > _QUOTE else ""  # behind what is quoted of a line
-    return dataclasses.replace(
-        where,
-        quote=f"... {far[-_QUOTE:]}" if far else where.quote,
-        sign=entry.name,
-        host=groups.get("host") or where.host,
-        device=groups.get("device") or where.device,
-        value=(groups.get("value") or "").strip(),
-    )
+    quote, value = f"... {far[-_QUOTE:]}" if far else where.quote, (groups.get("value") or "").strip()
+    host, device = groups.get("host") or where.host, groups.get("device") or where.device
+    return Hit(entry.name, where.file, where.line, quote, host, where.rank, device, value, where.placed)

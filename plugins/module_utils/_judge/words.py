@@ -17,13 +17,14 @@ parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11
 SHORTEST = 3
 _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
+_MARK = re.compile(r"[^\w\s]")
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
     """One alternative of a pattern. ``needs``: of each set, a matching line has a word at least, in lower case; the
-    first set has the rarest. ``digits``: lines that differ in some digits alone may differ for it (``\\d`` takes any);
-    ``figures``: it has digits at all.
+    first set has the rarest, and the last ones may be marks such as ``(``. ``digits``: lines that differ in some
+    digits alone may differ for it (``\\d`` takes any); ``figures``: it has digits at all.
     """
 
     needs: tuple[tuple[str, ...], ...]
@@ -31,22 +32,35 @@ class Way:
     figures: bool
     pattern: Pattern[str]
 
-    def may_match(self, lower: str) -> bool:
-        return all(words[0] in lower or any(word in lower for word in words[1:]) for words in self.needs)
+    def may_match(self, lower: str, known: int = 1) -> bool:
+        """Of a line that has a word of each of the first ``known`` sets."""
+        for words in self.needs[known:]:
+            for word in words:
+                if word in lower:
+                    break
+            else:
+                return False
+        return True
 
 
 @functools.lru_cache(maxsize=None)
-def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
-    """Raises ValueError if there is a way to match without any word of three letters."""
+def ways_of(pattern: Pattern[str], shortest: int = SHORTEST) -> tuple[Way, ...]:
+    """Raises ValueError if there is a way to match without any word of that length (0: never)."""
     found = []
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
         parsed = parser.parse(text, flags)
         needs = _needs(parsed)
-        if not needs:
-            raise ValueError(f"matches without a word of {SHORTEST} letters: {text}")
+        if _worth(needs[0] if needs else ()) < shortest:
+            raise ValueError(f"matches without a word of {shortest} letters: {text}")
         found.append(Way(needs, _digits(parsed), _FIGURE.search(text) is not None, re.compile(text, flags)))
     return tuple(found)
+
+
+def possible(pattern: Pattern[str], lower: str) -> Pattern[str] | None:
+    """Without the alternatives that cannot match in this text, in lower case: the same matches, sooner."""
+    left = [way.pattern.pattern for way in ways_of(pattern, 0) if way.may_match(lower, 0)]
+    return re.compile("|".join(left), pattern.flags & ~re.UNICODE) if left else None
 
 
 def any_of(pattern: Pattern[str]) -> tuple[str, ...]:
@@ -87,7 +101,7 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
         if name == "LITERAL" and not chr(value).isdigit() and value < 128:
             literal += chr(value).lower()
             continue
-        if len(literal) >= SHORTEST:
+        if len(literal) >= SHORTEST or _MARK.search(literal):
             found.add(frozenset({literal}))
         literal = ""
         found.update(map(frozenset, _inner(name, value)))
@@ -124,40 +138,27 @@ def _digits(parsed: Any) -> bool:
 class Words:
     """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
 
-    _TOKENS = 50_000
     _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
 
     def __init__(self, words: Iterable[str]) -> None:
         # The longest part of a word without a space -> the words with it; parts by their first letters.
         self._parts: dict[str, dict[str, list[str]]] = {}
-        self._tokens: dict[str, tuple[str, ...]] = {}
         for word in sorted(set(words)):
             part = max(word.split(" "), key=len)
             self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
+        self._kept = functools.lru_cache(maxsize=50_000)(self._of_token)
 
     def within(self, line: str) -> set[str]:
         found: set[str] = set()
         for token in set(line.split(" ")):
-            words = self._tokens.get(token)
-            if words is None:
-                words = self._of_token(token)
-            if words:
-                found.update(words)
+            found.update(self._kept(token) if len(token) <= self._LETTERS else self._of_token(token))
         return {word for word in found if " " not in word or word in line}
 
     def _of_token(self, token: str) -> tuple[str, ...]:
         starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
-        found: list[str] = []
-        for start in starts & self._parts.keys():
-            for part, words in self._parts[start].items():
-                if part in token:
-                    found += words
-        if len(token) <= self._LETTERS:
-            if len(self._tokens) >= self._TOKENS:
-                self._tokens.clear()
-            self._tokens[token] = tuple(found)
-        return tuple(found)
+        parts = (each for start in starts & self._parts.keys() for each in self._parts[start].items())
+        return tuple(word for part, words in parts if part in token for word in words)
 
 
 def tree(words: Iterable[str]) -> str:
