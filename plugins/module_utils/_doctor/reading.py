@@ -325,10 +325,8 @@ class Reading:
                 asked = tuple(way.pattern for way in ways if way.digits or sure)
                 if asked:
                     signs.append((entry, () if sure and plain else asked))
-            figures = any(
-                self._signs[number].test is not None or any(way.figures for way in ways)
-                for number, ways in possible.items()
-            )
+            tested = any(self._signs[number].test is not None for number in possible)
+            figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
             troubled = alarms(text, "demand") and not (trace or typed)
             known = _Shape(tuple(signs), tuple(sorted(read)), troubled, figures)
@@ -353,7 +351,7 @@ class Reading:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)
 
     def _where(self, piece: Piece, number: int, text: str) -> Hit:
-        host, device, rank = piece.host, "", None
+        host = piece.host
         bare = _TAG.sub("", text)
         for name in ("line_of_nccl", "line_of_syslog", "prefix"):
             match = form(name).match(bare)
@@ -362,12 +360,9 @@ class Reading:
                 break
         if not host and self._prompts and self._prompts[0][0] <= number:
             host = self._prompts[bisect.bisect(self._prompts, (number + 1,)) - 1][1]
-        who = form("rank").search(text)
-        if who:
-            rank = int(next(group for group in who.groups() if group is not None))
-        named = form("device").search(text)
-        if named:
-            device = named["device"]
+        who, named = form("rank").search(text), form("device").search(text)
+        rank = int(next(filter(None, who.groups()))) if who else None
+        device = named["device"] if named else ""
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
 
 

@@ -30,7 +30,12 @@ class Way:
     needs: tuple[tuple[str, ...], ...]
     digits: bool
     figures: bool
-    pattern: Pattern[str]
+    text: str
+    flags: int
+
+    @functools.cached_property
+    def pattern(self) -> Pattern[str]:
+        return re.compile(self.text, self.flags)
 
     def may_match(self, lower: str, known: int = 1) -> bool:
         """Of a line that has a word of each of the first ``known`` sets."""
@@ -53,13 +58,13 @@ def ways_of(pattern: Pattern[str], shortest: int = SHORTEST) -> tuple[Way, ...]:
         needs = _needs(parsed)
         if _worth(needs[0] if needs else ()) < shortest:
             raise ValueError(f"matches without a word of {shortest} letters: {text}")
-        found.append(Way(needs, _digits(parsed), _FIGURE.search(text) is not None, re.compile(text, flags)))
+        found.append(Way(needs, _digits(parsed), _FIGURE.search(text) is not None, text, flags))
     return tuple(found)
 
 
 def possible(pattern: Pattern[str], lower: str) -> Pattern[str] | None:
     """Without the alternatives that cannot match in this text, in lower case: the same matches, sooner."""
-    left = [way.pattern.pattern for way in ways_of(pattern, 0) if way.may_match(lower, 0)]
+    left = [way.text for way in ways_of(pattern, 0) if way.may_match(lower, 0)]
     return re.compile("|".join(left), pattern.flags & ~re.UNICODE) if left else None
 
 

@@ -139,7 +139,7 @@ def test_every_pattern_has_words_without_digits() -> None:
 
 def test_alternatives_together_are_the_pattern() -> None:
     for sign in catalogue().signs:
-        assert "|".join(way.pattern.pattern for way in ways_of(sign.pattern)) == sign.pattern.pattern
+        assert "|".join(way.text for way in ways_of(sign.pattern)) == sign.pattern.pattern
 
 
 FAULTS = (
