@@ -38,6 +38,7 @@ def _calls(run: Run) -> tuple[int, int]:
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 def test_calls_of_twice_the_ranks_are_twice_as_many(algorithm: str) -> None:
-    small, large = (_calls(Run("x", nodes=nodes, gpus=4, rails=4, algorithm=algorithm)) for nodes in (8, 16))
+    # The first run also compiles what is asked later on.
+    _first, small, large = (_calls(Run("x", nodes=nodes, gpus=4, rails=4, algorithm=algorithm)) for nodes in (8, 8, 16))
     for few, many in zip(small, large):
         assert 1.5 < many / few < 2.4, (small, large)
