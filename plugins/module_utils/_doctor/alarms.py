@@ -6,7 +6,7 @@ import functools
 import re
 
 from .._judge.packs.loader import form
-from .._judge.words import any_of, possible, tree
+from .._judge.words import any_of, tree, ways_of
 
 
 def alarm_words() -> tuple[str, ...]:
@@ -32,8 +32,10 @@ def _asked() -> re.Pattern[str]:
 
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
-    left = possible(form("nothing", "alarms"), text.lower()) if form("nothing_words", "alarms").search(text) else None
-    return left.sub("", text) if left else text
+    lower = text.lower()
+    for way in ways_of(form("nothing", "alarms"), 0) if form("nothing_words", "alarms").search(text) else ():
+        text = way.pattern.sub("", text) if way.may_match(lower, 0) else text
+    return text
 
 
 def says(what: str, text: str) -> bool:

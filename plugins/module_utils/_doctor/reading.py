@@ -46,7 +46,8 @@ _PROMPT = re.compile(
     rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
 )
 _ANSWERS = 8
-
+# A host's name in front of a line of syslog, without digits, is no word of the line.
+_SYSLOG = re.compile(rb"^(?:[A-Z][a-z]{2} +::|--T::[.+:Z-]*) [\w.-]+ ")
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -149,7 +150,7 @@ class Reading:
                     if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
-                    if not count and not self._index.any.search(form.lower()):
+                    if not count and not self._index.any.search(_SYSLOG.sub(b"", form).lower()):
                         if len(self._dull) >= _FORMS:
                             self._dull.clear()
                         self._dull.add(form)

@@ -62,12 +62,6 @@ def ways_of(pattern: Pattern[str], shortest: int = SHORTEST) -> tuple[Way, ...]:
     return tuple(found)
 
 
-def possible(pattern: Pattern[str], lower: str) -> Pattern[str] | None:
-    """Without the alternatives that cannot match in this text, in lower case: the same matches, sooner."""
-    left = [way.text for way in ways_of(pattern, 0) if way.may_match(lower, 0)]
-    return re.compile("|".join(left), pattern.flags & ~re.UNICODE) if left else None
-
-
 def any_of(pattern: Pattern[str]) -> tuple[str, ...]:
     """Of these words, in lower case, every line that matches has one. Raises ValueError as `ways_of`."""
     return tuple(sorted({word for way in ways_of(pattern) for word in way.needs[0]}))
