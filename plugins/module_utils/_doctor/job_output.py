@@ -187,7 +187,8 @@ class JobOutput:
             found.gaps.append(Gap("wrong_values", f"a right result: {text.strip()[:120]}", line=number))
         if "Watchdog caught" in text or "last completed" in text:
             self._nccl.line(Line(None, "stdout", text))
-        found.nics = max([found.nics, *(len(job_form("nic").findall(using[1])) for using in line.every("using"))])
+        for using in line.every("using"):
+            found.nics = max(found.nics, len(job_form("nic").findall(using[1])))
         found.network = found.network or "via NET/" in text
         found.cards.update(int(card[1]) for card in line.every("card"))
         comm = line.search("communicator")

@@ -13,7 +13,7 @@ import functools
 from typing import Iterator, Match, Pattern
 
 from .._judge.packs.loader import form
-from .._judge.words import ways_of
+from .._judge.words import all_ways
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -43,7 +43,7 @@ class JobLine:
         return job_form(name).search(self.text) if self._may_have(name) else None
 
     def _may_have(self, name: str) -> bool:
-        return any(way.may_match(self._lower, 0) for way in ways_of(job_form(name), 0))
+        return any(way.may_match(self._lower) for way in all_ways(job_form(name)))
 
 
 @dataclasses.dataclass(frozen=True)

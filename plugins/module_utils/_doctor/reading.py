@@ -46,8 +46,7 @@ _PROMPT = re.compile(
     rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
 )
 _ANSWERS = 8
-# A host's name in front of a line of syslog, without digits, is no word of the line.
-_SYSLOG = re.compile(rb"^(?:[A-Z][a-z]{2} +::|--T::[.+:Z-]*) [\w.-]+ ")
+
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -150,7 +149,7 @@ class Reading:
                     if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
-                    if not count and not self._index.any.search(_SYSLOG.sub(b"", form).lower()):
+                    if not count and not self._index.any.search(form.lower()):
                         if len(self._dull) >= _FORMS:
                             self._dull.clear()
                         self._dull.add(form)
@@ -344,7 +343,7 @@ class Reading:
         for word in self._index.words.within(lower):
             read.update(self._index.readers.get(word, ()))
             for number, way in self._index.signs.get(word, ()):
-                if way.may_match(lower):
+                if way.may_match(lower, 1):
                     found.setdefault(number, []).append(way)
         return found, read
 

@@ -37,8 +37,8 @@ class Way:
     def pattern(self) -> Pattern[str]:
         return re.compile(self.text, self.flags)
 
-    def may_match(self, lower: str, known: int = 1) -> bool:
-        """Of a line that has a word of each of the first ``known`` sets."""
+    def may_match(self, lower: str, known: int = 0) -> bool:
+        """``known``: how many of the first sets the line is known to have a word of."""
         for words in self.needs[known:]:
             for word in words:
                 if word in lower:
@@ -49,17 +49,22 @@ class Way:
 
 
 @functools.lru_cache(maxsize=None)
-def ways_of(pattern: Pattern[str], shortest: int = SHORTEST) -> tuple[Way, ...]:
-    """Raises ValueError if there is a way to match without any word of that length (0: never)."""
+def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
+    """Also those that match without a word of three letters."""
     found = []
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
         parsed = parser.parse(text, flags)
-        needs = _needs(parsed)
-        if _worth(needs[0] if needs else ()) < shortest:
-            raise ValueError(f"matches without a word of {shortest} letters: {text}")
-        found.append(Way(needs, _digits(parsed), _FIGURE.search(text) is not None, text, flags))
+        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags))
     return tuple(found)
+
+
+def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
+    """Raises ValueError if there is a way to match without any word of three letters."""
+    for way in all_ways(pattern):
+        if not way.needs or _worth(way.needs[0]) < SHORTEST:
+            raise ValueError(f"matches without a word of {SHORTEST} letters: {way.text}")
+    return all_ways(pattern)
 
 
 def any_of(pattern: Pattern[str]) -> tuple[str, ...]:

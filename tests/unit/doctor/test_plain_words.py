@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
+from tests.unit.doctor.attacks import is_other_trade
+
 # A text of a program of the field: longer than what a person writes.
 WORK = "".join(f"MPI rank {number} is on gpu01\n" for number in range(12))
 ABORT = (
@@ -236,3 +238,12 @@ def test_a_call_of_libfabric_below_mpi_is_no_plugin_of_nccl() -> None:
     stack = "Abort(15) on node 2: Fatal error in PMPI_Send: Other MPI error, error stack:\n"
     sent = "MPIDI_OFI_send_normal(430): OFI tagged senddata failed (ofi_send.h:430:MPIDI_OFI_send_normal:Bad address)\n"
     assert "nccl_mixed" not in causes(ask(stack + sent))
+
+
+def test_a_level_behind_a_time_is_heard() -> None:
+    for line in ("2026-11-27T15:00:00Z ERROR giving way", "Nov 27 15:00:00 ERROR giving way"):
+        assert ask(line)["line"]["text"] == line
+
+
+def test_counters_of_an_infiniband_port_are_of_this_field() -> None:
+    assert not is_other_trade("PortSelect:......................1\nPortXmitData:....................178791657177235\n")
