@@ -179,7 +179,7 @@ not_shown:
     - What would have to be shown for V(healthy), each with C(code), C(text), C(file) and C(line).
     - Codes are V(job), V(job_end), V(last_row), V(last_step), V(ranks), V(gpus), V(finite), V(wrong_values), V(figure),
       V(link_speed), V(rest).
-    - Empty unless RV(verdict) is V(no_fault_seen).
+    - Empty unless RV(verdict) is V(no_fault_seen), or V(cannot_tell) because of a figure or of wrong values.
   type: list
   elements: dict
   returned: success

@@ -17,6 +17,7 @@ _LEAST = 0.5  # of the link: a sound all-reduce of large messages reaches 0.7 to
 _MOST = 1.1  # of the link: more did not go over it
 _LARGE = 32 << 20  # bytes from which a link is the bound
 _FLOOR = 1.0  # GB/s: no link of a GPU and no NIC for RoCE (10 Gb/s = 1.25 GB/s) is slower
+_SMALL = 1 << 16  # bytes: below, the time of a message is that of its way
 
 
 def gaps(records: Sequence[Record], partial: Iterable[str] = (), sound: bool = False) -> list[Gap]:
@@ -91,7 +92,7 @@ def _link(names: set[str], hosts: set[str], speeds: set[float], network: bool, n
 def _figure(record: Record, figure: Figure, least: float, most: float) -> Iterator[Gap]:
     said = f"{figure.name} is {figure.rate:.4g} GB/s at {figure.size} bytes"
     place = (record.file, figure.line)
-    if figure.rate < _FLOOR:
+    if figure.rate < _FLOOR and (figure.size >= _SMALL or not figure.rate):
         yield Gap("figure", f"a figure that a link would give: {said}", *place)
     elif not least:
         yield Gap("link_speed", f"the speed of the link: {said}", *place)

@@ -65,8 +65,8 @@ def sentence(found: dict[str, Any]) -> str:
     if found["verdict"] == HEALTHY:
         shown = "; ".join(found["shown"][:2]) or "the fabric check measured everything"
         return f"Healthy: {shown}. No line is trouble."
+    lacking = "; ".join(gap["text"] for gap in found["not_shown"][:2])
     if found["verdict"] == NO_FAULT_SEEN:
-        lacking = "; ".join(gap["text"] for gap in found["not_shown"][:2])
         return f"No fault seen in what was read. Not shown: {lacking}. Add the whole output of a job that ended."
     first = found["findings"][0] if found["findings"] else None
     if found["verdict"] == FAULTY and first:
@@ -77,6 +77,7 @@ def sentence(found: dict[str, Any]) -> str:
     question = min(found["next"], key=lambda each: bool(each["look"]) and not first, default=None)
     look = f" Look next, {question['where']}: {question['run']}" if question else ""
     line = " This line says it: {file}:{line}: {text!r}.".format(**found["line"]) if found["line"] else ""
+    line += f" Not shown: {lacking}." if lacking else ""
     if NOT_MY_FIELD in found["notes"]:
         return f"{NOT_MY_FIELD} Give the log of the job that failed, or what its hosts print."
     if first:

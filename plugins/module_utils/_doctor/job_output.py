@@ -246,6 +246,8 @@ class JobOutput:
                 self._record.ends.append(f"nccl-tests to {row.size} bytes")
                 first = row.out_of_place or row.in_place
                 self._record.figures.append(Figure(first.busbw if first else 0.0, row.size, line, "bus bandwidth"))
+            times = [(row.size, min(half.time_us for half in row.halves), 0.0) for row in table.rows if row.halves]
+            yield from _step("nccl-tests", times, line)
             if any(code in table.problems for code in _WRONG) or not math.isfinite(table.average_busbw or 0):
                 yield Gap("wrong_values", "right values of nccl-tests", line=line)
 
@@ -289,7 +291,7 @@ class JobOutput:
                 self._record.ends.append(f"{name} to {size} bytes")
             for problem in problems[:1] if size >= 0 else ():
                 yield Gap("figure", f"figures of {name} that hold: {problem.message}", line=line)
-            yield from (Gap("figure", f"even times of {name}: {said}", line=line) for said in _step(table.measured))
+            yield from _step(name, table.measured, line)
             if time and not rate:
                 yield Gap("size", f"a bandwidth: this test of {name} measures times", line=line)
             elif size >= 0 and table.complete and not problems:
@@ -398,7 +400,7 @@ def _row(words: Sequence[str], columns: Sequence[str]) -> tuple[int, float, floa
     return size, found.get(True, 0.0), found.get(False, 0.0)
 
 
-def _step(measured: Sequence[tuple[int, float, float]]) -> Iterator[str]:
+def _step(name: str, measured: Sequence[tuple[int, float, float]], line: int) -> Iterator[Gap]:
     """The greatest step: a message that is hardly longer than the one before takes many times its time."""
     times = [(size, time or size / (rate or math.inf)) for size, time, rate in measured]
     steps = [
@@ -408,4 +410,5 @@ def _step(measured: Sequence[tuple[int, float, float]]) -> Iterator[str]:
     ]
     factor, size, longer = max(steps, default=(0.0, 0, 0))
     if factor > _STEP:
-        yield f"a byte takes {factor:.1f} times as long at {longer} bytes as at {size}"
+        text = f"even times of {name}: a byte takes {factor:.1f} times as long at {longer} bytes as at {size}"
+        yield Gap("figure", text, line=line)

@@ -46,7 +46,8 @@ def answer(
     were run though they printed nothing; ``partial``: pieces that were not read to their end."""
     _name_ranks(reading)
     lacking = gaps(reading.jobs, partial, "checked_sound" in reading.seen)
-    slow = {gap.file for gap in lacking if gap.code == "figure"}
+    broken = [gap for gap in lacking if gap.code in ("figure", "wrong_values")]
+    slow = {gap.file for gap in broken if gap.code == "figure"}
     _forget(reading, slow)
     aside = _aside(reading, slow)
     found = [finding for finding in _findings(reading) if not _noted_only(finding, aside, reading)]
@@ -72,11 +73,12 @@ def answer(
     stopped = _BEGUN in reading.seen and _DONE not in reading.seen and not found
     troubled = reading.troubled()
     shown = _shown(found, certain, reading)
-    trouble = shown or troubled or kinds[FAULT] or kinds[ECHO] or stopped or NOT_MY_FIELD in notes
+    trouble = shown or troubled or kinds[FAULT] or kinds[ECHO] or stopped or broken or NOT_MY_FIELD in notes
     forms = {_FIGURES.sub("", hit.quote): hit for hit in reversed([*reading.alarms, *reading.open_hints()])}
     unread = [*reversed(forms.values())]
     lacking += [Gap("line", f"what this line means: {hit.quote}", hit.file, hit.line) for hit in unread]
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
+    lacking = lacking if verdict == NO_FAULT_SEEN or (broken and verdict == CANNOT_TELL) else []
     causes = open_causes(found, reading.seen, done)
     questions = to_ask(causes, done)
     if verdict == CANNOT_TELL:
@@ -96,7 +98,7 @@ def answer(
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
         "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
         "shown": ends(reading.jobs),
-        "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]] if verdict == NO_FAULT_SEEN else [],
+        "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]],
         "unknown": [hit.as_dict() for hit in unread],
         "notes": [*notes, *(note for job in reading.jobs for note in job.notes), *_skipped(reading)],
         "lines": reading.lines,

@@ -23,7 +23,7 @@ class PackError(ValueError):
 def read(path: Path) -> dict[Any, Any]:
     """The mapping in a file. Raises PackError, and ImportError without PyYAML."""
     if YAML_IMPORT_ERROR:
-        raise ImportError(f"the rule packs need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
+        raise ImportError(f"{path.name} needs PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

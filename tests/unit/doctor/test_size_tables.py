@@ -53,7 +53,7 @@ def test_latencies_of_perftest_are_a_test_that_ended() -> None:
 def test_a_figure_that_the_reader_refuses_is_not_shown_as_a_figure() -> None:
     table = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
     found = ask(PERFTEST.format(kind="RDMA_Write BW") + table + " 65536  5000  0.00  97.30  0.185585\n" + RULE)
-    assert (found["verdict"], gaps(found)) == ("no_fault_seen", ["figure"])
+    assert (found["verdict"], gaps(found)) == ("cannot_tell", ["figure"])
     assert "12.162 GB/s" in found["not_shown"][0]["text"]
 
 
@@ -123,10 +123,36 @@ def test_a_step_in_a_table_is_named_and_a_warning_in_it_is_shown() -> None:
         assert gaps(ask(table)) == codes
     head, rest = steep.split("1024", 1)
     warned = ask(f"{head}{WARNS}1024{rest}")
-    assert (warned["verdict"], gaps(warned), warned["findings"]) == ("no_fault_seen", ["figure", "size", "line"], [])
+    assert (warned["verdict"], gaps(warned), warned["findings"]) == ("cannot_tell", ["figure", "size", "line"], [])
     assert "16384" in warned["not_shown"][0]["text"] and "32768" in warned["not_shown"][0]["text"]
     head, rest = smooth.split("1024", 1)
     assert gaps(ask(f"{head}{WARNS}1024{rest}")) == ["size"]  # the program went on as it began
+
+
+NCCL_ROWS = """\
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     4194304       1048576     float     sum      -1   301.20   13.93   26.11      0   300.90   13.94   26.14      0
+     8388608       2097152     float     sum      -1   {time}      0   575.10   14.59   27.35      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 20.1
+"""
+
+
+def test_a_row_of_nccl_tests_that_takes_many_times_its_time_is_no_sound_result() -> None:
+    slow = NCCL_ROWS.format(time="9575.6    0.88    1.64")
+    even, alike = ask(NCCL_ROWS.format(time="575.60   14.57   27.33")), ask(slow)
+    both = ask(slow.replace("575.10   14.59   27.35", "9601.1    0.87    1.64"))
+    # The better half of a row counts.
+    assert [found["verdict"] for found in (even, alike, both)] == ["no_fault_seen", "no_fault_seen", "cannot_tell"]
+    assert "figure" in gaps(both) and "8388608" in both["message"]
+
+
+def test_messages_of_a_few_bytes_need_no_bandwidth() -> None:
+    table = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+    rows = (" 8  5000  18.10  17.76  2.328000\n", " 65536  5000  18.10  17.76  0.000284\n")
+    answers = [ask(PERFTEST.format(kind="RDMA_Write BW") + table + row + RULE) for row in rows]
+    assert [found["verdict"] for found in answers] == ["no_fault_seen", "cannot_tell"]
 
 
 @pytest.mark.parametrize(

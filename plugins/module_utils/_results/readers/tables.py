@@ -7,12 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Mapping
 
-try:
-    import yaml
-except ImportError as import_error:
-    YAML_IMPORT_ERROR: ImportError | None = import_error
-else:
-    YAML_IMPORT_ERROR = None
+from ..._judge import yaml_files
 
 _PART = re.compile(r"\{([a-z_]+)\}")
 
@@ -28,11 +23,7 @@ class Table:
 
     @functools.cached_property
     def _entries(self) -> Mapping[str, Any]:
-        if YAML_IMPORT_ERROR:
-            raise ImportError(f"the readers need PyYAML ({YAML_IMPORT_ERROR}). Install it: pip install pyyaml")
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        entries: dict[str, Any] = yaml.load(self._path.read_text(encoding="utf-8"), Loader=loader)
-        return entries
+        return yaml_files.read(self._path)
 
     def __getitem__(self, name: str) -> Any:
         return self._entries[name]
