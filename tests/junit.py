@@ -1,5 +1,6 @@
 """Reads pytest's JUnit file: `passed failed skipped`, then one line for each skip that nobody allowed. With
-`--failed` before the file: the ids of what failed, nothing if a skip or a file that broke is among it.
+`--failed` before the file: the ids of what failed, nothing if a skip or a file that broke is among it. With
+`--why`: each failure by its id and the first line of its message.
 
 A skip that tests/allowed_skips.json does not name is a failure: what a test needs, lab/bootstrap.sh brings. A name
 there is that of a test function, for all its parameters. A file that is not there counts as nothing run.
@@ -48,6 +49,19 @@ def failed_tests(path: str, may_skip: dict[str, str]) -> list[str]:
     return list(dict.fromkeys(found)) if all("::" in name for name in found) else []
 
 
+def reasons(path: str, may_skip: dict[str, str]) -> list[str]:
+    """`id: first line of its message` of what failed, and the skips that count as failures."""
+    try:
+        cases = list(ET.parse(path).getroot().iter("testcase"))
+    except (OSError, ET.ParseError):
+        return [f"{path}: pytest left no results"]
+    found = []
+    for case in cases:
+        for said in [*case.findall("failure"), *case.findall("error")]:
+            found.append(f"{name_of(case)}: {said.get('message', '').partition(chr(10))[0][:300]}")
+    return [*found, *count(path, may_skip).refused]
+
+
 def count(path: str, may_skip: dict[str, str]) -> Counts:
     try:
         cases = list(ET.parse(path).getroot().iter("testcase"))
@@ -69,9 +83,9 @@ def count(path: str, may_skip: dict[str, str]) -> Counts:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--failed":
-        for name in failed_tests(sys.argv[2], allowed()):
-            print(name)
+    listing = {"--failed": failed_tests, "--why": reasons}.get(sys.argv[1])
+    if listing:
+        print("".join(f"{line}\n" for line in listing(sys.argv[2], allowed())), end="")
         raise SystemExit
     counts = count(sys.argv[1], allowed())
     print(counts.passed, counts.failed, counts.skipped)

@@ -13,6 +13,10 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+why() { # name: of what failed, lines that are said again before the closing line
+  { echo "--- $1"; cat; } >> "$tally.why"
+}
+
 count() { # name, command...: a check that either passes or fails
   local name=$1 log begun=$SECONDS; shift
   log=$(mktemp "$tally.XXXXXX")
@@ -20,6 +24,7 @@ count() { # name, command...: a check that either passes or fails
     echo "1 0 0" >> "$tally"; printf 'ok      %-28s %4d s\n' "$name" $((SECONDS - begun))
   else
     echo "0 1 0 $name" >> "$tally"; printf 'FAILED  %-28s %4d s\n' "$name" $((SECONDS - begun)); tail -n 120 "$log"
+    why "$name" < <(tail -n 15 "$log")
   fi
 }
 
@@ -31,7 +36,7 @@ suite() { # name, pytest arguments...: adds pytest's own figures; a skip that te
   { read -r p f s; cat; } < <(python tests/junit.py "$xml")
   if [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
   if [ "$rc" -eq 1 ] && [ -n "${in_company:-}" ] && passes_alone "$xml"; then p=$((p + f)) f=0; fi
-  [ "$f" -eq 0 ] || broken=$name
+  [ "$f" -eq 0 ] || { broken=$name; why "$name" < <(python tests/junit.py --why "$xml" | head -n 30); }
   echo "$p $f $s $broken" >> "$tally"
   printf '%-8s%-28s %4d s\n' "$([ -z "$broken" ] && echo ok || echo FAILED)" "$name" $((SECONDS - begun))
 }
@@ -130,10 +135,10 @@ lane() { # name, suites...: in the background, in a process group of its own; it
 all() {
   local with_lab=yes
   lane without-the-lab lint unit sanity mutation integration
-  if python -m lab up; then
+  if python -m lab up 2>&1 | tee "$tally.lab"; then
     site; molecule
   else
-    echo "0 1 0 lab" >> "$tally"
+    echo "0 1 0 lab" >> "$tally"; why lab < <(tail -n 15 "$tally.lab")
   fi
   wait "${lanes[0]}"
   lanes=()
@@ -148,6 +153,7 @@ case "${1:-all}" in
 esac
 [ ! -s "$tally.unsteady" ] || cat "$tally.unsteady"
 broken=$(awk 'NF > 3 { print $4 }' "$tally" | xargs)
+[ ! -s "$tally.why" ] || cat "$tally.why"
 [ -z "$broken" ] || echo "broken: $broken"
 awk '{ passed += $1; failed += $2; skipped += $3 }
   END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }' "$tally"

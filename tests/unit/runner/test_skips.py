@@ -47,6 +47,16 @@ def test_what_failed_can_be_run_again_by_its_id(written: str) -> None:
     assert junit.failed_tests(written, may_skip) == ["test_it.py::test_fails", "test_it.py::test_without_its_fixture"]
 
 
+def test_each_failure_is_said_again_with_its_first_line(written: str, tmp_path: pathlib.Path) -> None:
+    lines = junit.reasons(written, {"test_it.py::test_may": "on purpose"})
+    assert [line.partition(": ")[0] for line in lines] == [
+        *("test_it.py::test_fails", "test_it.py::test_without_its_fixture"),
+        *("test_whole.py", "test_it.py::test_must"),
+    ]
+    assert "assert False" in lines[0] and "RuntimeError" in lines[1]
+    assert len(junit.reasons(str(tmp_path / "none.xml"), {})) == 1
+
+
 def test_nothing_is_run_again_where_a_skip_counts_as_failed(written: str) -> None:
     assert junit.failed_tests(written, {}) == []
 
