@@ -28,6 +28,7 @@ _GOES_ON = 10  # lines of work behind a line say that the program outlived it; t
 _BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wrong_values"})
 _ALL_SIZES = {"OSU": 1 << 20, "IMB": 1 << 22}  # the last size of a test that was given none, at least
 _STEP = 4.0  # a time per byte against that of the size before: protocols that change cost less
+_WARM = 1 << 14  # bytes: below, the first exchange and another algorithm make the time of a size fall
 _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
 
 
@@ -401,14 +402,14 @@ def _row(words: Sequence[str], columns: Sequence[str]) -> tuple[int, float, floa
 
 
 def _step(name: str, measured: Sequence[tuple[int, float, float]], line: int) -> Iterator[Gap]:
-    """The greatest step: a message that is hardly longer than the one before takes many times its time."""
+    """The greatest step: a message that is hardly longer than the one before takes many times its time, or a part."""
     times = [(size, time or size / (rate or math.inf)) for size, time, rate in measured]
     steps = [
-        (after / before * size / longer, size, longer)
+        (max(after / before * size / longer, before / after if size >= _WARM else 0), size, longer, after / before)
         for (size, before), (longer, after) in zip(times, times[1:])
-        if 0 < size < longer <= 4 * size and before > 0
+        if 0 < size < longer <= 4 * size and before > 0 < after
     ]
-    factor, size, longer = max(steps, default=(0.0, 0, 0))
+    factor, size, longer, taken = max(steps, default=(0.0, 0, 0, 0.0))
     if factor > _STEP:
-        text = f"even times of {name}: a byte takes {factor:.1f} times as long at {longer} bytes as at {size}"
+        text = f"even times of {name}: {longer} bytes take {taken:.3g} times the time of {size} bytes"
         yield Gap("figure", text, line=line)

@@ -219,14 +219,15 @@ def _name_ranks(reading: Reading) -> None:
 
 def _forget(reading: Reading, slow: set[str]) -> None:
     """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", and what was said
-    before that end in lines that their program itself calls no trouble, or that warn of a slow job."""
+    before that end of others' failures, in lines that their program itself calls no trouble, or of a slow job."""
     well = ended_well(reading.jobs) - slow
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     for name, entry in list(reading.seen.items()):
         hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
         mild = before and (name == "slow" or all(form("mild").search(hit.quote) for hit in hits))
-        if entry.sign.kind == FAULT and (mild or (name == "hang" and {hit.file for hit in hits} <= well)):
+        hung = name == "hang" and {hit.file for hit in hits} <= well
+        if (entry.sign.kind == FAULT and (mild or hung)) or (entry.sign.kind == ECHO and before):
             del reading.seen[name]
 
 

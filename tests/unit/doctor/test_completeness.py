@@ -99,6 +99,14 @@ def test_last_step_of_a_long_log_is_read() -> None:
     assert codes(ask("\n".join(steps[:-1]))) == {"last_step"}
 
 
+def test_connections_that_close_before_a_job_says_its_end_are_no_trouble() -> None:
+    """NCCL's threads find their peers gone while ranks end one by one."""
+    steps = [f"step {n}/200 loss: 2.{n % 10}" for n in range(1, 201)]
+    trail = "gpu02:7070:7147 [0] NCCL INFO misc/socket.cc:832 -> 3"
+    answers = [ask("\n".join(lines)) for lines in ([*steps, trail, "Training completed"], [*steps, trail])]
+    assert [found["verdict"] for found in answers] == ["healthy", "cannot_tell"]
+
+
 def test_second_job_that_hangs_beside_a_whole_one_is_a_gap() -> None:
     job = SOUND_JOBS["steps"]
     assert codes(ask("\n".join([*job, *job[:-1]]))) == {"job_end"}

@@ -148,6 +148,13 @@ def test_a_row_of_nccl_tests_that_takes_many_times_its_time_is_no_sound_result()
     assert "figure" in gaps(both) and "8388608" in both["message"]
 
 
+@pytest.mark.parametrize(("row", "codes"), [("1024    90.31", ["size"]), ("16384    190.72", ["figure", "size"])])
+def test_a_time_that_falls_is_a_step_where_messages_are_large(row: str, codes: Sequence[str]) -> None:
+    """Below, another algorithm and the first exchange do that to sound tables."""
+    rows = [row if row.split()[0] == line.split()[0] else line for line in SMOOTH]
+    assert gaps(ask(osu("Allreduce Latency", "Size       Avg Latency(us)", rows))) == codes
+
+
 def test_messages_of_a_few_bytes_need_no_bandwidth() -> None:
     table = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
     rows = (" 8  5000  18.10  17.76  2.328000\n", " 65536  5000  18.10  17.76  0.000284\n")
