@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, Pattern
 
-from .._judge import yaml_files
+from .. import _yaml_files as yaml_files
 
 _PIECE = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<name>[^/]+)/")
 

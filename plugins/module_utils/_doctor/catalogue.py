@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._judge import yaml_files
+from .. import _yaml_files as yaml_files
 from .._judge.packs import loader, predicates
 from .._judge.packs.model import FACT, FAULT, GOOD, LIKELY, NORMAL, Cause, Look, Rule, Sign, Topic
 from .._results.launch.causes import rules as launch_rules

@@ -9,8 +9,8 @@ import functools
 from pathlib import Path
 from typing import Any, Mapping
 
+from .. import _yaml_files as yaml_files
 from .._layer import RefusedError
-from . import yaml_files
 from .finding import PROBLEM, Finding
 
 

@@ -10,7 +10,7 @@ import functools
 from pathlib import Path
 from typing import Mapping
 
-from . import yaml_files
+from .. import _yaml_files as yaml_files
 
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 

@@ -12,7 +12,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
-from .._judge import yaml_files
+from .. import _yaml_files as yaml_files
 
 if TYPE_CHECKING:
     from .evidence import Evidence

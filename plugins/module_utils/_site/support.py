@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Sequence
 
-from .._judge import yaml_files
+from .. import _yaml_files as yaml_files
 
 PAGE = "docs/gpu-support.md"
 BOARDS = ("A100", "H100", "H800", "H200", "B200", "B300")  # HGX, eight GPUs

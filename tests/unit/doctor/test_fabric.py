@@ -7,9 +7,9 @@ import pathlib
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils import _yaml_files as yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.archive import Pieces, packed, redacted
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, table
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import loader
 
 from tests.unit.fabric.test_check import site, whole

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.rocemesh.multinode.plugins.module_utils import _yaml_files as yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, job_output, readers
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
 
 from tests.unit.decisions import decide

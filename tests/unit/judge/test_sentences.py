@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import yaml_files
+from ansible_collections.rocemesh.multinode.plugins.module_utils import _yaml_files as yaml_files
 
-ROOMS = Path(yaml_files.__file__).parents[1]
+ROOMS = Path(yaml_files.__file__).parent
 # Function that says a sentence -> its file, place of the code among its arguments, and words that it gives itself.
 SAYS = {
     "found": ("_preflight/findings.yml", 0, {"place"}),

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
-from .. import conditions, words, yaml_files
+from ... import _yaml_files as yaml_files
+from .. import conditions, words
 from . import loader, model, predicates
 
 _TYPES: Mapping[str, type] = {"text": str, "flag": bool, "number": int, "list": list, "mapping": dict}

@@ -29,8 +29,8 @@ import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Pattern, Sequence
 
+from ..._yaml_files import PackError, read
 from ..xids import numbers
-from ..yaml_files import PackError, read
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
-from ..._judge import yaml_files
+from ... import _yaml_files as yaml_files
 from ..._judge.sentences import refusal
 from ..._layer import ParseError
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Mapping
 
-from ..._judge import yaml_files
+from ... import _yaml_files as yaml_files
 
 _PART = re.compile(r"\{([a-z_]+)\}")
 

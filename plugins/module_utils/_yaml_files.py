@@ -13,7 +13,7 @@ else:
     YAML_IMPORT_ERROR = None
 
 
-_MODEL = Path(__file__).with_name("packs")
+_MODEL = Path(__file__).with_name("_judge") / "packs"
 
 
 class PackError(ValueError):
