@@ -337,6 +337,19 @@ def test_every_problem_of_nccls_log_stands_in_the_report() -> None:
     assert "aborted its communicator" in said("path", put(*PATH, to=FOUR.path(text)))[1]
 
 
+def test_groups_that_pytorch_ends_by_an_abort_cost_no_proof() -> None:
+    """Up to 2.5 `destroy_process_group` is ncclCommAbort: each rank of a sound run says so."""
+    ends = [
+        f"gpu{rank + 1:02d}:100{rank}:200{rank} [0] NCCL INFO comm 0x55aa000{rank} rank {rank} nranks 4 cudaDev 0 "
+        "busId 11000 - Abort COMPLETE\n"
+        for rank in range(4)
+    ]
+    states = [
+        summary(put(*PATH, to=FOUR.path(FOUR.nccl() + "".join(each))))["verdict"]["state"] for each in (ends, ends[:3])
+    ]
+    assert states == ["PROVEN", "NOT PROVEN"]
+
+
 def test_a_log_that_lost_both_sides_of_a_pair_is_no_proof() -> None:
     """Also without the lines of rings and trees, which only the probe asks for."""
     lines = Job("2.21.5").text().splitlines()

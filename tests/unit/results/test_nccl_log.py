@@ -387,14 +387,19 @@ def test_wrong_input_is_a_filter_error(call: Any) -> None:
         call()
 
 
-def test_a_communicator_that_is_aborted_names_its_ranks() -> None:
-    aborted = "".join(
+def test_a_communicator_that_some_ranks_abort_names_them_and_one_that_all_leave_is_no_fault() -> None:
+    lines = [
         f"gpu01:{rank}:{rank} [{rank}] NCCL INFO comm 0x5{rank} rank {rank} nranks 2 cudaDev {rank} - Abort COMPLETE\n"
         for rank in (0, 1)
-    )
+    ]
+    aborted = "".join(lines)
     found = parse(aborted)
     assert [(rank.rank, rank.nranks, rank.complete) for rank in found.ranks] == [(0, 2, False), (1, 2, False)]
-    assert [problem.code for problem in found.problems] == ["aborted", "aborted"]
+    assert not found.problems
+    alone = parse(aborted.replace("Abort", "Init") + lines[1])
+    assert [(problem.code, "rank 1 of 2" in problem.message) for problem in alone.problems] == [("aborted", True)]
+    of_another_size = parse(aborted + lines[0].replace("nranks 2", "nranks 4"))
+    assert ["rank 0 of 4" in problem.message for problem in of_another_size.problems] == [True]
     assert judge(found).nranks == 2
     started = parse(aborted.replace("Abort", "Init") + aborted)
     assert [rank.complete for rank in started.ranks] == [True, True]

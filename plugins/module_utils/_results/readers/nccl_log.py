@@ -81,6 +81,7 @@ class Reader(LogReader[NcclLog]):
         self._counted: Channel | None = None
         self._stuck: dict[tuple[str, int], dict[int, float]] = {}  # call and its number -> rank -> seconds
         self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
+        self._aborted: dict[int, dict[int, str]] = {}  # size of the communicator -> rank -> process
 
     def result(self) -> NcclLog:
         """End of the output."""
@@ -93,6 +94,10 @@ class Reader(LogReader[NcclLog]):
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
         self._timeouts()
+        for nranks, ranks in self._aborted.items():
+            # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
+            for rank, name in ranks.items() if len(ranks) < nranks else ():
+                self._problem("aborted", process=name, rank=rank, nranks=nranks)
         if not log.lines and not log.timeouts:
             self.nothing()
         log.hosts = tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]}))
@@ -341,7 +346,7 @@ class Reader(LogReader[NcclLog]):
         comm = found["id"] if found else ""
         rank, nranks, device = int(match["rank"]), int(match["nranks"]), int(match["device"])
         if match["state"] == "Abort COMPLETE":
-            self._problem("aborted", process=record.process.name, rank=rank, nranks=nranks)
+            self._aborted.setdefault(nranks, {}).setdefault(rank, record.process.name)
             if any((each.process, each.rank) == (record.process, rank) for each in self._ranks.values()):
                 return True
         key = (record.process, rank, nranks, comm, device)
