@@ -29,6 +29,7 @@ _BROKEN = frozenset({"job_end", "last_row", "last_step", "ranks", "finite", "wro
 _ALL_SIZES = {"OSU": 1 << 20, "IMB": 1 << 22}  # the last size of a test that was given none, at least
 _STEP = 4.0  # a time per byte against that of the size before: protocols that change cost less
 _WARM = 1 << 14  # bytes: below, the first exchange and another algorithm make the time of a size fall
+_SMALL, _LATE = 4096, 100.0  # bytes and microseconds: RDMA between two hosts takes a twentieth
 _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
 
 
@@ -293,6 +294,9 @@ class JobOutput:
             for problem in problems[:1] if size >= 0 else ():
                 yield Gap("figure", f"figures of {name} that hold: {problem.message}", line=line)
             yield from _step(name, table.measured, line)
+            late = [row for row in table.measured if row[0] <= _SMALL and row[1] > _LATE and name == "perftest"]
+            for row in late[:1]:
+                yield Gap("figure", f"a time of RDMA: perftest takes {row[1]:g} us for {row[0]} bytes", line=line)
             if time and not rate:
                 yield Gap("size", f"a bandwidth: this test of {name} measures times", line=line)
             elif size >= 0 and table.complete and not problems:

@@ -155,6 +155,16 @@ def test_a_time_that_falls_is_a_step_where_messages_are_large(row: str, codes: S
     assert gaps(ask(osu("Allreduce Latency", "Size       Avg Latency(us)", rows))) == codes
 
 
+TIMES = "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% percentile[usec]\n"
+
+
+@pytest.mark.parametrize(("typical", "verdict"), [("1.57", "no_fault_seen"), ("712.40", "cannot_tell")])
+def test_a_few_bytes_by_rdma_take_microseconds(typical: str, verdict: str) -> None:
+    row = f" 2  1000  1.42  {typical}  {typical}  {typical}  0.05  {typical}\n"
+    found = ask(PERFTEST.format(kind="Send Latency") + TIMES + row + RULE)
+    assert (found["verdict"], "figure" in gaps(found)) == (verdict, verdict == "cannot_tell")
+
+
 def test_messages_of_a_few_bytes_need_no_bandwidth() -> None:
     table = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
     rows = (" 8  5000  18.10  17.76  2.328000\n", " 65536  5000  18.10  17.76  0.000284\n")
