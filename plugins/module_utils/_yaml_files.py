@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 try:
     import yaml
@@ -31,3 +32,18 @@ def read(path: Path) -> dict[Any, Any]:
     if not isinstance(data, dict):
         raise PackError(f"{path}: holds {type(data).__name__}, expected a mapping. Write YAML as in {_MODEL}.")
     return data
+
+
+class Beside:
+    """The mapping in a file, read when it is first asked. ``source``: the Python file that it lies beside."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self._path = Path(source).with_name(name)
+
+    @functools.cached_property
+    def table(self) -> Mapping[Any, Any]:
+        """Raises as `read`."""
+        return read(self._path)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]

@@ -13,7 +13,7 @@ import functools
 from typing import Iterator, Match, Pattern
 
 from .._judge.packs.loader import form
-from .._judge.words import all_ways
+from .._judge.words import may_match
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -43,7 +43,7 @@ class JobLine:
         return job_form(name).search(self.text) if self._may_have(name) else None
 
     def _may_have(self, name: str) -> bool:
-        return any(way.may_match(self._lower) for way in all_ways(job_form(name)))
+        return may_match(job_form(name), self._lower)
 
 
 @dataclasses.dataclass(frozen=True)

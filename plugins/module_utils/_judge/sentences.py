@@ -5,26 +5,14 @@ CODE: {FIELD: text in which words in braces are filled in, ...}
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
-from .. import _yaml_files as yaml_files
 from .._layer import RefusedError
+from .._yaml_files import Beside
 from .finding import PROBLEM, Finding
 
 
-class Sentences:
-    """``source``: the Python file that the YAML file of this name lies beside."""
-
-    def __init__(self, source: str, name: str) -> None:
-        self._path = Path(source).with_name(name)
-
-    @functools.cached_property
-    def table(self) -> Mapping[str, Any]:
-        """Raises PackError."""
-        return yaml_files.read(self._path)
-
+class Sentences(Beside):
     def say(self, code: str, /, **words: Any) -> dict[str, str]:
         """The fields of a code with their words."""
         return {field: text.format(**words) for field, text in self.table[code].items()}

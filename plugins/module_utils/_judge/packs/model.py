@@ -15,7 +15,6 @@ import functools
 from typing import Callable, Mapping, Match, Pattern, Sequence
 
 from ..conditions import Condition, parse
-from ..words import any_of
 
 PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
@@ -87,18 +86,9 @@ class Sign:
     product: str = ""
     ended: bool = False
 
-    @functools.cached_property
-    def words(self) -> tuple[str, ...]:
-        """Of these, in lower case, every line that matches has one."""
-        return any_of(self.pattern)
-
     def heard(self, text: str) -> Match[str] | None:
         match = self.pattern.search(text)
         return match if match is None or self.test is None or self.test(match) else None
-
-    def search(self, text: str, lower: str) -> Match[str] | None:
-        """The same, for many lines; ``lower``: the text in lower case."""
-        return self.heard(text) if any(word in lower for word in self.words) else None
 
 
 @dataclasses.dataclass(frozen=True)

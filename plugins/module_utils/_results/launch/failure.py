@@ -13,6 +13,7 @@ from typing import Match, Sequence
 
 from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule
+from ..._judge.words import may_match
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
 from .causes import Diagnosis, ending, rules
@@ -133,7 +134,7 @@ class Output:
 
     def _match(self, rank: int | None, text: str, lower: str) -> None:
         for order, (rule, sign) in enumerate(self._rules[: self._order + 1]):
-            match = sign.search(text, lower)
+            match = sign.heard(text) if may_match(sign.pattern, lower) else None
             if not match:
                 continue
             groups = match.groupdict()

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, Mapping
 
+from ..._yaml_files import Beside
 from ..readers.nccl_facts import GdrLine, NcclLog, Process
-from ..readers.tables import Table
 
 TCP = re.compile("socket|tcp", re.IGNORECASE)
 _OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
-_REASONS = Table("reasons.yml", __file__)
+_REASONS = Beside(__file__, "reasons.yml")
 
 
 def reason(name: str, /, **words: Any) -> str:

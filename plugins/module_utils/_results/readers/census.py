@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from .tables import Patterns, Table
+from ..._yaml_files import Beside
+from .tables import Patterns
 
 _SAMPLE = 1 << 16
-_PROGRAMS, _FORMS = Table("programs.yml"), Patterns("programs.yml")
+_PROGRAMS, _FORMS = Beside(__file__, "programs.yml"), Patterns("programs.yml")
 
 
 def identify(sample: bytes) -> str | None:

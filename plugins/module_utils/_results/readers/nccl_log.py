@@ -13,9 +13,10 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
+from ..._yaml_files import Beside
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
-from .tables import Patterns, Table
+from .tables import Patterns
 from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
@@ -24,7 +25,7 @@ _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
 _LINES = Patterns("nccl_log.yml")
-_WORDS = Table("nccl_log.yml")
+_WORDS = Beside(__file__, "nccl_log.yml")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "

@@ -12,8 +12,8 @@ import re
 import statistics
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
+from ..._yaml_files import Beside
 from .census import Census
-from .tables import Table
 from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
@@ -22,8 +22,8 @@ _COLLECT = 1 << 17
 _PER_CODE = 5
 
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_TEXTS = Table("problems.yml")
-_FAILURES = Table("failures.yml")
+_TEXTS = Beside(__file__, "problems.yml")
+_FAILURES = Beside(__file__, "failures.yml")
 
 Source = Union[str, bytes, Iterable[Union[str, bytes]]]
 
