@@ -121,14 +121,6 @@ def test_name_that_two_files_give_is_named_with_both(tmp_path: pathlib.Path) -> 
     assert [text for text in found if "sign widget_gap is in" in text and "widget_loose.yml" in text]
 
 
-@pytest.mark.parametrize("text", ["a: [", "- a", "", "\x00"])
-def test_file_that_is_no_mapping_is_refused_by_name(tmp_path: pathlib.Path, text: str) -> None:
-    path = tmp_path / "a.yml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(yaml_files.PackError, match=r"a\.yml"):
-        yaml_files.read(path)
-
-
 def test_condition_compares_groups_and_numbers() -> None:
     test = predicates.condition("count >= 1000")
     pattern = loader.Packs((), {}, {}).pattern([r"(?P<count>\d+)"])
