@@ -30,6 +30,7 @@ _CANDIDATES = 2  # of a log in which nothing is certain
 _GAPS = 16
 _VAGUE = 0.3
 _UNSPECIFIC = 0.5
+_OUTLIVED = ("hang", "nccl_trail")
 _BEGUN, _DONE = "init_start", "init_end"
 _LINES_OF_A_FIELD = 3  # fewer lines were chosen by a person
 NOT_MY_FIELD = "Not my field: no word of GPUs, RDMA, MPI, training or their machines is in it."
@@ -218,16 +219,17 @@ def _name_ranks(reading: Reading) -> None:
 
 
 def _forget(reading: Reading, slow: set[str]) -> None:
-    """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", and what was said
-    before that end of others' failures, in lines that their program itself calls no trouble, or of a slow job."""
+    """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns from
+    connections that ended ranks have closed, and what was said before that end in lines that their program itself calls
+    no trouble, or that warn of a slow job."""
     well = ended_well(reading.jobs) - slow
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     for name, entry in list(reading.seen.items()):
         hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
         mild = before and (name == "slow" or all(form("mild").search(hit.quote) for hit in hits))
-        hung = name == "hang" and {hit.file for hit in hits} <= well
-        if (entry.sign.kind == FAULT and (mild or hung)) or (entry.sign.kind == ECHO and before):
+        over = name in _OUTLIVED and {hit.file for hit in hits} <= well
+        if over or (entry.sign.kind == FAULT and mild):
             del reading.seen[name]
 
 

@@ -48,6 +48,7 @@ _PROMPT = re.compile(
 _ANSWERS = 8
 
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
+_TAG_ENDS = 24  # no tag is longer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +168,11 @@ class Reading:
                             latest[form] = (0, b"")
                         continue
                     there = self._parts(piece, number + offset + 1, text, readers)
-                    if not there and not _figures(form) and (count >= PER_QUIET or not self._shape(text).figures):
+                    if (
+                        not there
+                        and not _figures(form)
+                        and (count >= PER_QUIET or not self._shape(_untagged(text)).figures)
+                    ):
                         boring.add(form)
             last = {form: at for at, form in enumerate(forms) if form in latest} if latest else {}
             latest.update((form, (number + at + 1, lines[at])) for form, at in last.items())
@@ -198,7 +203,7 @@ class Reading:
     ) -> None:
         for at, line in latest:
             text = line.decode("utf-8", "replace").strip("\r")
-            for index in self._shape(text).read:
+            for index in self._shape(_untagged(text)).read:
                 readers[index].line(at, text)
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
@@ -258,6 +263,7 @@ class Reading:
 
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> bool:
         """Whether there was anything in it. ``facts``: nothing else is heard."""
+        whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
         if facts:
@@ -270,17 +276,17 @@ class Reading:
             found = [(entry, match) for entry, match in found if not entry.alone]
         where: Hit | None = None
         if " nranks " in text:
-            self._rank(piece, number, text)
+            self._rank(piece, number, whole)
         for entry, match in found:
             if silent and entry.kind in (FAULT, ECHO):
                 continue
             seen = self.seen.get(entry.name)
             if match is None and piece.host and seen is not None and seen.full(piece.host):
                 continue
-            where = where or self._where(piece, number, text)
+            where = where or self._where(piece, number, whole)
             self._add(entry, _hit(entry, match, where))
         for index in shape.read if readers else ():
-            readers[index].line(number, text)
+            readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
         alarm = shape.troubled and not known and not facts and alarms(said, "demand")
@@ -289,7 +295,7 @@ class Reading:
         if alarm and (fails or not form("mild").search(text)):
             # The first ones, and the last: what is said before a program works is seldom what ends it.
             del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
-            kept.append(self._where(piece, number, text))
+            kept.append(self._where(piece, number, whole))
         return bool(found or shape.read or alarm)
 
     @staticmethod
@@ -352,7 +358,7 @@ class Reading:
 
     def _where(self, piece: Piece, number: int, text: str) -> Hit:
         host = piece.host
-        bare = _TAG.sub("", text)
+        bare = _untagged(text)
         for name in ("line_of_nccl", "line_of_syslog", "prefix"):
             match = form(name).match(bare)
             if match and not form("no_host").match(match["host"]):
@@ -364,6 +370,11 @@ class Reading:
         rank = int(next(filter(None, who.groups()))) if who else None
         device = named["device"] if named else ""
         return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
+
+
+def _untagged(text: str) -> str:
+    """Without mpirun's tag of a rank, so that the line begins where its program began it."""
+    return _TAG.sub("", text) if "]<std" in text[:_TAG_ENDS] else text
 
 
 def _whole(piece: Piece, most: int) -> str:

@@ -247,3 +247,10 @@ def test_a_level_behind_a_time_is_heard() -> None:
 
 def test_counters_of_an_infiniband_port_are_of_this_field() -> None:
     assert not is_other_trade("PortSelect:......................1\nPortXmitData:....................178791657177235\n")
+
+
+@pytest.mark.parametrize("tag", ["", "[1,3]<stderr>:"])
+def test_a_line_begins_behind_the_tag_of_its_rank(tag: str) -> None:
+    passed = "SUCCESS:  nhc:  Health check passed:  check_ib_link_flapping: No IB link flapping found"
+    found = diagnose(None, {"job.log": f"{tag}{passed}\nNCCL INFO Connected all rings\n"})
+    assert (found["verdict"], found["findings"], found["unknown"]) == ("no_fault_seen", [], [])

@@ -73,6 +73,21 @@ def test_all_lines_of_a_place_together_cost_nothing(place: str) -> None:
     assert judge(site) == "PROVEN"
 
 
+@pytest.mark.parametrize("base", range(len(BASES)))
+def test_groups_that_pytorch_ends_by_an_abort_cost_nothing(base: int) -> None:
+    """Up to 2.5 `destroy_process_group` is ncclCommAbort (pull request 141510); a published log has these lines."""
+    site = site_of(BASES[base])
+    expected = judge(site)
+    for rank in range(site.run.size):
+        host = site.hosts[rank * len(site.hosts) // site.run.size]
+        said = [f"misc/socket.cc:{line} -> 3" for line in (47, 58, 781, 832)]
+        said.append(f"comm 0x55aa{rank:04x} rank {rank} nranks {site.run.size} cudaDev 0 busId 11000 - Abort COMPLETE")
+        ends = [f"{host}:{1000 + rank}:{3000 + rank} [0] NCCL INFO {text}" for text in said]
+        site.nccl += ends
+        site.training += [f"[1,{rank}]<stdout>:{text}" for text in ends]
+    assert judge(site) == expected != "NOT PROVEN"
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_warning_of_the_launcher_explains_a_job_that_did_not_end(ended: bool) -> None:
     (line,) = [line for line in lines() if "accepted a TCP connection from what appears to be a" in line.text]
