@@ -14,9 +14,6 @@ else:
     YAML_IMPORT_ERROR = None
 
 
-_MODEL = Path(__file__).with_name("_judge") / "packs"
-
-
 class PackError(ValueError):
     """A file is not what it has to be; the text names it."""
 
@@ -28,9 +25,9 @@ def read(path: Path) -> dict[Any, Any]:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PackError(f"{path}: {error}. Write YAML as in {_MODEL}.") from error
+        raise PackError(f"{path}: {error}. Write a mapping in YAML.") from error
     if not isinstance(data, dict):
-        raise PackError(f"{path}: holds {type(data).__name__}, expected a mapping. Write YAML as in {_MODEL}.")
+        raise PackError(f"{path}: holds {type(data).__name__}. Write a mapping in YAML.")
     return data
 
 

@@ -219,9 +219,8 @@ def _name_ranks(reading: Reading) -> None:
 
 
 def _forget(reading: Reading, slow: set[str]) -> None:
-    """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns from
-    connections that ended ranks have closed, and what was said before that end in lines that their program itself calls
-    no trouble, or that warn of a slow job."""
+    """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns,
+    and what was said before that end in lines that their program calls no trouble, or that warn of a slow job."""
     well = ended_well(reading.jobs) - slow
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     for name, entry in list(reading.seen.items()):

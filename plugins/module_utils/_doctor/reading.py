@@ -48,7 +48,6 @@ _PROMPT = re.compile(
 _ANSWERS = 8
 
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
-_TAG_ENDS = 24  # no tag is longer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -374,7 +373,7 @@ class Reading:
 
 def _untagged(text: str) -> str:
     """Without mpirun's tag of a rank, so that the line begins where its program began it."""
-    return _TAG.sub("", text) if "]<std" in text[:_TAG_ENDS] else text
+    return _TAG.sub("", text) if text[:1] == "[" else text
 
 
 def _whole(piece: Piece, most: int) -> str:

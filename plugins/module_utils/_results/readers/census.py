@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 
-from ..._yaml_files import Beside
 from .tables import Patterns
 
 _SAMPLE = 1 << 16
-_PROGRAMS, _FORMS = Beside(__file__, "programs.yml"), Patterns("programs.yml")
+_FORMS = Patterns("programs.yml")
 
 
 def identify(sample: bytes) -> str | None:
     """What wrote this, if it is known; only the program's name, for a message."""
     text, start = sample.decode("latin-1"), sample.lstrip()[:512].decode("latin-1").lower()
-    marks = (program for words, program in _PROGRAMS["magic"].items() if start.startswith(words.lower()))
-    found = (program for words, program in _PROGRAMS["words"].items() if words in text)
+    marks = (program for words, program in _FORMS.table["magic"].items() if start.startswith(words.lower()))
+    found = (program for words, program in _FORMS.table["words"].items() if words in text)
     return next(marks, None) or next(found, None)
 
 

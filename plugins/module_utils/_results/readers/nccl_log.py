@@ -13,7 +13,6 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
-from ..._yaml_files import Beside
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -25,7 +24,6 @@ _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
 _LINES = Patterns("nccl_log.yml")
-_WORDS = Beside(__file__, "nccl_log.yml")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
@@ -463,9 +461,9 @@ class Reader(LogReader[NcclLog]):
             status = completion["error"] or completion["status"]
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             said = {"status": status, "vendor": completion["vendor"], "peer": peer}
-            self._problem(_WORDS["completions"].get(status, "ib_completion_error"), process=process, **said)
+            self._problem(_LINES.table["completions"].get(status, "ib_completion_error"), process=process, **said)
         elif call:
-            error, hint = (call["error"] or "no reason given").strip(), _WORDS["hints"].get(call["call"], "")
+            error, hint = (call["error"] or "no reason given").strip(), _LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
         elif not self._complain(record, "warned") and record.level == "WARN" and not _LINES["optional"].search(text):
             self._complain(record, "failed")
@@ -488,7 +486,7 @@ class Reader(LogReader[NcclLog]):
 
     def _complain(self, record: _Record, shapes: str) -> bool:
         """Whether the line has one of these shapes, each of which is a problem."""
-        name = next((name for shape, name in _WORDS[shapes].items() if _LINES[shape].search(record.text)), None)
+        name = next((name for shape, name in _LINES.table[shapes].items() if _LINES[shape].search(record.text)), None)
         if name is not None:
             self._problem(name, process=record.process.name, line=record.text[:_KEPT])
         return name is not None
