@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 import yaml
@@ -349,6 +349,31 @@ def test_a_vm_of_which_nothing_is_known_is_read(fact: str) -> None:
 @pytest.mark.parametrize("said", ["window_restarted", "window_hosts_wait"])
 def test_after_a_restart_and_before_one_all_are_read(said: str) -> None:
     assert listed("site_unsettled", {**known_site(), "localhost": {said: True}}) == ["gpu01", "gpu02"]
+
+
+def tasks_of(part: Any) -> Iterator[dict[str, Any]]:
+    for each in part if isinstance(part, list) else ():
+        yield each
+        for key in ("tasks", "block", "rescue", "always"):
+            yield from tasks_of(each.get(key))
+
+
+@pytest.mark.parametrize("name", ["reboot", "recover", "power"])
+def test_whatever_restarts_a_machine_says_that_readings_are_old(name: str) -> None:
+    """Else stages believe, and the report judges, what preflight read of a VM that was off."""
+    tasks = list(tasks_of(yaml.safe_load((ROOT / "playbooks" / f"{name}.yml").read_text())))
+    (said,) = [task for task in tasks if (task.get("ansible.builtin.set_fact") or {}).get("window_restarted")]
+    assert said["delegate_to"] == "localhost" and said["delegate_facts"]
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_the_report_judges_no_reading_of_vcenter_from_before_a_restart(restarted: bool) -> None:
+    (task,) = yaml.safe_load((ROOT / "playbooks/tasks/report_site.yml").read_text())[-1:]
+    reading = {"vms": [{"asked": "gpu01", "power": "poweredOff"}]}
+    hosts = {"esx01": {"preflight_reading": reading}, "localhost": {"window_restarted": restarted}}
+    known = {"hostvars": hosts, "groups": {"esxi_hosts": ["esx01"]}}
+    said = conditions._Judge(conditions._trusted(known)).said(task["vars"]["report_evidence"]["vcenter"])
+    assert said == ({} if restarted else reading)
 
 
 def test_only_those_that_have_not_answered_are_asked_to_log_in() -> None:
