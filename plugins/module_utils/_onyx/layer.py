@@ -260,7 +260,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 host=self.host,
                 thing="command",
                 value=line,
-                remedy="see undo for taking back what was applied before; nothing was saved",
+                remedy="put right what it refuses and run again; what undo lists is still in force; nothing was saved",
                 device_message=refusal,
             )
         changed: list[str] = []
@@ -301,7 +301,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             host=self.host,
             thing="port",
             value=name,
-            remedy="see undo for taking back what was applied; nothing was saved",
+            remedy="put right what it refuses and run again; what undo lists is still in force; nothing was saved",
             device_message="\n".join(refusals),
             undo=[*("\n".join(members[other]["inverse"]) for other in reversed(changed)), *inverses(self._applied)],
         )

@@ -23,7 +23,7 @@ def say_how_to_resume(error: LayerError, host: str, mode: str, down: Sequence[st
     adopt = "in_maintenance=adopt and " if entered else ""
     error.args = (
         f"{error} Now {host} is {mode}; VMs that this run stopped and that are not up again: {off}. "
-        f"To go on from here run again with {adopt}power_on={list(down)}.",
+        f"To go on from here run again with {adopt}power_on={list(down)} (a playbook: the same command).",
     )
 
 
