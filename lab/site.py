@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -25,9 +26,12 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
     if config.SHAPE.machine:
         print('site.yml was played on this shape without its jobs; see lab/README.md, "Real guests".')
     LOG.parent.mkdir(parents=True, exist_ok=True)
-    rc = subprocess.run(
-        command, cwd=config.REPO, env={**os.environ, "ROCEMESH_LOG": str(LOG), **shown}, check=False
-    ).returncode
+    with subprocess.Popen(command, cwd=config.REPO, env={**os.environ, "ROCEMESH_LOG": str(LOG), **shown}) as run:
+        # Ctrl-C reaches both: the run says what it leaves behind.
+        while run.poll() is None:
+            with contextlib.suppress(KeyboardInterrupt):
+                run.wait()
+    rc = run.returncode
     if rc:
         print(
             f"site.yml stopped with rc {rc}. Nothing needs cleaning up: put right what the message names and run the "

@@ -57,6 +57,7 @@ options:
         key: drift_textfile
 """
 
+import atexit  # noqa: E402
 import datetime  # noqa: E402
 import getpass  # noqa: E402
 import hashlib  # noqa: E402
@@ -66,7 +67,6 @@ import pathlib  # noqa: E402
 import secrets  # noqa: E402
 import socket  # noqa: E402
 import subprocess  # noqa: E402
-import tempfile  # noqa: E402
 import time  # noqa: E402
 from typing import Any, Iterable  # noqa: E402
 
@@ -75,6 +75,7 @@ from ansible import constants, context  # noqa: E402
 from ansible.module_utils.parsing.convert_bool import boolean  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
+from ..module_utils._layer import write_whole  # noqa: E402
 from ..plugin_utils import journal, journal_file, planned  # noqa: E402
 
 DRIFT = "drift.yml"
@@ -101,8 +102,10 @@ class CallbackModule(CallbackBase):
         self._refused = False
         self._drift = False
         self._check = False
+        self._ended = False
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
+        atexit.register(self._cut_short)
         now = datetime.datetime.now(datetime.timezone.utc)
         self._check = bool(context.CLIARGS.get("check"))
         self._drift = self._check and os.path.basename(str(playbook._file_name)) == DRIFT
@@ -155,6 +158,7 @@ class CallbackModule(CallbackBase):
             self._write([journal.unreachable(task, result._result)])
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
+        self._ended = True
         if self._said:
             hosts = {host: stats.summarize(host) for host in sorted(stats.processed)}
             failed = any(each["failures"] or each["unreachable"] for each in hosts.values())
@@ -213,6 +217,14 @@ class CallbackModule(CallbackBase):
         _replace(self._file.with_suffix(".html"), journal.page(lines))
         self._say(f"{'Plan' if self._check else 'Journal'}: {self._file}")
 
+    def _cut_short(self) -> None:
+        """After Ctrl-C ansible-core calls no callback."""
+        if not self._ended and self._file is not None and not self._check:
+            self._say(
+                f"Interrupted. Journal of what was changed: {self._file}. Nothing goes on by itself but a boot that "
+                "had begun. What to do: give the same command again; it first ends a maintenance mode of this run."
+            )
+
     def _say(self, text: str) -> None:
         """Where another callback prints for programs, nothing else may stand beside it."""
         self._display.display(text, stderr="json" in str(getattr(constants, "DEFAULT_STDOUT_CALLBACK", "")))
@@ -246,13 +258,9 @@ def _about(task: Any, host: Any) -> journal.Task:
 
 
 def _replace(path: pathlib.Path, text: str) -> None:
-    """A reader never sees half of it. Readable for all, as node_exporter has an account of its own."""
+    """Readable for all, as node_exporter has an account of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        os.fchmod(stream.fileno(), 0o644)
-    os.replace(name, path)
+    write_whole(str(path), text)
 
 
 def _account() -> str:

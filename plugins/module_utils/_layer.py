@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import os
+import tempfile
 from typing import Any, Generic, Iterator, Mapping, Sequence, TypeVar
 
 
@@ -285,3 +287,16 @@ def failing(module: Any) -> Iterator[None]:
         yield
     except LayerError as error:
         module.fail_json(**error.as_result())
+
+
+def write_whole(path: str, text: str, mode: int = 0o644) -> None:
+    """A reader never sees half of it, and it has this mode whatever the umask. Raises OSError; then nothing is left."""
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.chmod(new, mode)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise

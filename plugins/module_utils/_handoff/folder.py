@@ -5,16 +5,14 @@ A file that is not listed there, or that a user edited since, is theirs and is n
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any, Mapping
 
-from .._layer import ApplyError, Layer, Operation, RefusedError
+from .._layer import ApplyError, Layer, Operation, RefusedError, write_whole
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>\S.*)")
@@ -151,16 +149,7 @@ class Folder(Layer[State, Wanted]):
                 return
             text = self._wanted.whole[name]
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(text.encode())
-                os.chmod(temporary, 0o755 if _is_program(text) else 0o644)
-                os.replace(temporary, path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            write_whole(str(path), text, 0o755 if _is_program(text) else 0o644)
         except OSError as error:
             raise ApplyError(
                 f"cannot {operation.command} ({error.strerror})",

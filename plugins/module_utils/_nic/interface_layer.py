@@ -10,12 +10,11 @@ import shutil
 import tempfile
 from typing import Any, Callable
 
-from .._layer import ApplyError, Layer, LayerError, Operation
+from .._layer import ApplyError, Layer, LayerError, Operation, write_whole
 from . import interface_plan as planning
 from .interface_choice import Wanted, choose
 from .interface_reading import InterfaceReader
 from .interface_state import NETWORK_FOLDERS, Interfaces, Keeper, parse_unit_file, profile_settings, without_mtu
-from .node import write_file
 
 _WHAT_NEXT = "nothing else was changed; look at the text above and put that right"
 
@@ -72,7 +71,7 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
     def write(self, name: str, text: str) -> None:
         path = self.reader.path(name)
         self._folder(os.path.dirname(path))
-        write_file(path, text)
+        write_whole(path, text)
 
     def _command(self, *argv: str) -> None:
         done = self.reader.tool(*argv)

@@ -13,8 +13,7 @@ import os
 import shutil
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from .._layer import Layer, Operation, RefusedError
-from .node import write_file
+from .._layer import Layer, Operation, RefusedError, write_whole
 
 PATH = "/etc/rocemesh/manifest.json"
 SCHEMA = 1
@@ -251,7 +250,7 @@ class ManifestLayer(Layer[State, Wish]):
                 os.rmdir(os.path.dirname(place))
             return
         os.makedirs(os.path.dirname(place), mode=0o755, exist_ok=True)
-        write_file(place, json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
+        write_whole(place, json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
 
     def facts(self, state: State) -> dict[str, Any]:
         return {"files": dict(state.written), "leftovers": [one._asdict() for one in state.leftovers]}

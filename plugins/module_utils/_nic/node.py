@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Callable, TypeVar
 
 from .._layer import ParseError
@@ -10,15 +9,6 @@ from .transport import Finished, Run, Sysfs, Which, find_program, run_command
 
 REPORT = "report the quoted text; nothing was guessed from it"
 Parsed = TypeVar("Parsed")
-
-
-def write_file(path: str, text: str) -> None:
-    """Whole or not at all, and for all to read, whatever the umask."""
-    new = f"{path}.{os.getpid()}.new"
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w", encoding="utf-8") as stream:
-        os.fchmod(stream.fileno(), 0o644)
-        stream.write(text)
-    os.replace(new, path)
 
 
 class Node:

@@ -29,11 +29,10 @@ lines are glued together; of `nccl_tests`, `perftest` and `repeat` their own out
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Mapping
 
+from ...module_utils._layer import write_whole
 from ...module_utils._results.figures import benchmark_rows, benchmarks
 from ...module_utils._results.figures.benchmark_files import KINDS
 from ...module_utils._results.readers import nccl_tests, perftest, tf_cnn
@@ -75,19 +74,6 @@ def repeat(options: Mapping[str, Any]) -> dict[str, Any]:
         why = "; ".join(problem["message"] for problem in result["problems"])
         raise ValueError(f"{why}. Log: {options['log'] or 'not kept'}")
     return benchmarks.repeat_record(options["repeat"], result, options["seconds"])
-
-
-def write(path: Path, content: Mapping[str, Any], **form: Any) -> None:
-    """Whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(json.dumps(content, indent=2, ensure_ascii=False, **form) + "\n")
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 SPEC: dict[str, Any] = {
@@ -132,8 +118,11 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _write(folder: Path, kind: str, made: Mapping[str, Any]) -> None:
-    write(folder / f"{made['name'] if kind == 'repeat' else kind}.json", made)
+    def keep(name: str, content: Mapping[str, Any], **form: Any) -> None:
+        write_whole(str(folder / f"{name}.json"), json.dumps(content, indent=2, ensure_ascii=False, **form) + "\n")
+
+    keep(made["name"] if kind == "repeat" else kind, made)
     if kind == "scaling":
         for precision, batch in sorted({(each["precision"], each["batch"]) for each in made["results"]}):
             rates = benchmarks.dlperf(made["results"], precision, batch)
-            write(folder / f"{precision}_bz{batch}_result.json", rates, sort_keys=True)
+            keep(f"{precision}_bz{batch}_result", rates, sort_keys=True)

@@ -105,6 +105,7 @@ def node_state(values: Values) -> dict[str, Any]:
         "podman": podman,
         "listens": "listens" in values,
         "old": bool(version) and version < PODMAN_LEAST,
+        "daemon": "daemon" in values,
         "engine": {"rc": int(status or 1), "stderr": said},
         "requests": first("requests") == "0",
         "gpu": "gpu" in values,

@@ -21,6 +21,15 @@ def play(folder: pathlib.Path, tasks: list[dict[str, Any]], *, runner: bool = Fa
     stage = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.stage"}, "vars": {"stage_name": "switch"}}
     plays = [{"hosts": "all", "gather_facts": False, "vars": LOCAL, "tasks": [stage, *tasks]}]
     (folder / "site.json").write_text(json.dumps(plays))
+    words = ["ansible-playbook", "-i", "one,two,", "site.json"]
+    if runner:
+        (folder / "inventory").mkdir()
+        (folder / "inventory" / "hosts").write_text("one\ntwo\n")
+        words = ["ansible-runner", "run", str(folder), "--playbook", str(folder / "site.json")]
+    return run(folder, words)
+
+
+def run(folder: pathlib.Path, words: list[str]) -> tuple[int, str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
@@ -29,11 +38,6 @@ def play(folder: pathlib.Path, tasks: list[dict[str, Any]], *, runner: bool = Fa
         "ROCEMESH_LOG": str(folder / "site.log"),
         "ROCEMESH_STAGE_TIMES": str(folder / "stages.json"),
     }
-    words = ["ansible-playbook", "-i", "one,two,", str(folder / "site.json")]
-    if runner:
-        (folder / "inventory").mkdir()
-        (folder / "inventory" / "hosts").write_text("one\ntwo\n")
-        words = ["ansible-runner", "run", str(folder), "--playbook", str(folder / "site.json")]
     done = subprocess.run(
         [str(PROGRAMS / words[0]), *words[1:]],
         cwd=folder,
@@ -87,3 +91,29 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(tmp_path: pathlib.Pa
     (tmp_path / "site.log").mkdir()
     status, screen, _log = play(tmp_path, [{"name": "Change it", "ansible.builtin.command": "echo done"}])
     assert status == 0 and "ROCEMESH_LOG" in screen and "2 changed" in screen
+
+
+def test_a_host_that_stops_answering_ends_the_run(tmp_path: pathlib.Path) -> None:
+    """ansible-core drops the group of a silent host and plays on with the other groups."""
+    mark = {"ansible.builtin.include_role": {"name": "rocemesh.multinode.stage"}, "run_once": True}
+    plays: list[dict[str, Any]] = [
+        {
+            "hosts": "nodes",
+            "any_errors_fatal": True,
+            "tasks": [{"ansible.builtin.ping": None}, {"ansible.builtin.set_fact": {"went": "on"}}],
+        },
+        *(
+            {"hosts": "localhost,all", "any_errors_fatal": True, "tasks": [mark | {"vars": {"stage_name": stage}}]}
+            for stage in ("mesh", "run")
+        ),
+        {"hosts": "switches", "tasks": [{"ansible.builtin.debug": {"msg": "played without the nodes"}}]},
+    ]
+    (tmp_path / "site.json").write_text(json.dumps([entry | {"gather_facts": False} for entry in plays]))
+    silent = LOCAL | {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    nodes = {"gpu01": LOCAL, "gpu02": silent}
+    inventory = {"nodes": {"hosts": nodes}, "switches": {"hosts": {"leaf1": LOCAL}}}
+    (tmp_path / "inventory.json").write_text(json.dumps(inventory))
+    status, screen, log = run(tmp_path, ["ansible-playbook", "-i", "inventory.json", "site.json"])
+    assert status != 0 and "before stage mesh" in screen and "before stage run" not in log, screen
+    assert "from: gpu02 (" in screen, screen
+    assert "played without the nodes" not in log

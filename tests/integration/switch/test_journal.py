@@ -134,7 +134,8 @@ def test_a_failed_run_says_what_it_has_done_and_how_to_take_it_back(site: Site) 
     assert site.newest()[-1]["status"] == "failed"
 
 
-def test_a_killed_run_leaves_what_it_did_and_no_end(site: Site) -> None:
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
+def test_a_run_that_is_cut_short_leaves_what_it_did_and_no_end(kind: signal.Signals, site: Site) -> None:
     process = subprocess.Popen(
         site.command(),
         cwd=REPOSITORY,
@@ -146,9 +147,11 @@ def test_a_killed_run_leaves_what_it_did_and_no_end(site: Site) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         if re.search(r"^TASK .*Publish", line):
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, kind)
             break
-    process.communicate(timeout=60)
+    rest, _errors = process.communicate(timeout=60)
+    # Ctrl-C leaves the run a last word: where to read on.
+    assert (str(site.journals()[0]) in rest) is (kind is signal.SIGINT), rest
     lines = site.newest()
     assert [line["kind"] for line in lines if line["kind"] in ("begin", "end")] == ["begin"]
     assert any(line["kind"] == "change" and line["undo"] for line in lines)

@@ -49,6 +49,7 @@ def port(qos: dict[str, Any]) -> dict[str, Any]:
 PODMAN = {"listens": True, "podman": True, "old": True, "engine": {"rc": 0, "stderr": "3.4.4"}}
 NODE = {
     "listens": True,
+    "daemon": False,
     "podman": False,
     "old": False,
     "rdma": True,
@@ -145,6 +146,17 @@ TASKS = (
     Task(
         "container",
         "pull.yml",
+        "Pull | Check that the image was pulled",
+        {**REGISTRY, **IMAGE, "__container_ask": True, "__container_digest": DIGEST, "__container_pulled": {}},
+        (
+            ({"__container_pulled": {"failed": True, "msg": "write /x: no space left on device"}}, "docker system df"),
+            ({"__container_pulled": {"failed": True, "msg": "connection refused"}}, "curl https://registry:5000/v2/"),
+            ({}, OK),
+        ),
+    ),
+    Task(
+        "container",
+        "pull.yml",
         "Pull | Check the digest",
         {
             **REGISTRY,
@@ -173,6 +185,14 @@ TASKS = (
             ({"__container_engine": {"rc": 1, "stderr": "no socket"}}, OK),
             ({"__container_engine": {"rc": 1, "stderr": "no socket"}, "container_install_engine": False}, "no socket"),
             ({"__container_engine": {"rc": 1, "stderr": "no socket"}, "ansible_facts": {"pkg_mgr": "dnf"}}, "with apt"),
+            (
+                {
+                    "__container_engine": {"rc": 1, "stderr": "no socket"},
+                    "ansible_facts": {"pkg_mgr": "dnf"},
+                    "__container_node": {**NODE, "daemon": True},
+                },
+                OK,
+            ),
             ({"container_install_engine": False}, OK),
             ({"ansible_facts": {"pkg_mgr": "dnf"}}, OK),
         ),
@@ -181,10 +201,17 @@ TASKS = (
         "container",
         "install_engine.yml",
         "Install | Check that the engine answers",
-        {"__container_ready": True, "__container_packages": ["docker.io"], "__container_engine": {"stderr": "dead"}},
+        {
+            "container_engine": "docker",
+            "__container_ready": True,
+            "__container_packages": ["docker.io"],
+            "__container_stopped_engine": False,
+            "__container_engine": {"stderr": "dead"},
+            "__container_begun": {"results": [{"msg": "Job for docker.service failed"}]},
+        },
         (
-            ({"__container_ready": False}, "the engine does not answer"),
-            ({"__container_ready": False, "__container_packages": []}, SKIPPED),
+            ({"__container_ready": False}, "(docker.io), but does not answer"),
+            ({"__container_ready": False, "__container_stopped_engine": True}, "Job for docker.service failed"),
             ({"__container_ready": False, **CHECK}, SKIPPED),
         ),
     ),
