@@ -18,10 +18,14 @@ def says_failure(text: str) -> bool:
     return says("failure", text) or says("inside", text)
 
 
+def may_alarm(lower: str) -> bool:
+    """``lower``: a line in lower case, with its digits or without."""
+    return _asked().search(lower) is not None
+
+
 def alarms(text: str, *more: str) -> bool:
     """It says that something failed, has another word that complaints have, or says one of ``more``."""
-    asked = _asked().search(text.lower()) is not None
-    return asked and (says_failure(text) or any(says(what, text) for what in ("hint", *more)))
+    return may_alarm(text.lower()) and (says_failure(text) or any(says(what, text) for what in ("hint", *more)))
 
 
 @functools.lru_cache(maxsize=1)

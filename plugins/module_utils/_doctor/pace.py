@@ -12,8 +12,8 @@ import dataclasses
 import functools
 from typing import Iterator, Match, Pattern
 
-from .._judge.packs.loader import form
-from .._judge.words import may_match
+from .._judge.packs import loader
+from .._judge.words import Index, all_ways, bare
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -25,25 +25,28 @@ _COUNTED = ("process_ends", "checkpoint_begun", "checkpoint_done")
 @functools.lru_cache(maxsize=None)
 def job_form(name: str) -> Pattern[str]:
     """A pattern of ``jobs.yml``."""
-    return form(name, "jobs")
+    return loader.form(name, "jobs")
+
+
+@functools.lru_cache(maxsize=1)
+def _by_words() -> Index[str]:
+    names = loader.load().lists["jobs"].keys() - {"read", "words"}
+    return Index((name, way) for name in names for way in all_ways(job_form(name)))
 
 
 class JobLine:
     """A line or a part of one. A pattern of ``jobs.yml`` is tried only where its words are."""
 
-    __slots__ = ("_lower", "text")
+    __slots__ = ("_possible", "text")
 
     def __init__(self, text: str) -> None:
-        self.text, self._lower = text, text.lower()
+        self.text, self._possible = text, _by_words().possible(bare(text))
 
     def every(self, name: str) -> list[Match[str]]:
-        return [*job_form(name).finditer(self.text)] if self._may_have(name) else []
+        return [*job_form(name).finditer(self.text)] if name in self._possible else []
 
     def search(self, name: str) -> Match[str] | None:
-        return job_form(name).search(self.text) if self._may_have(name) else None
-
-    def _may_have(self, name: str) -> bool:
-        return may_match(job_form(name), self._lower)
+        return job_form(name).search(self.text) if name in self._possible else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Iterable, Match, Sequence
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
-from .._judge.words import Way, Words, tree, ways_of
+from .._judge.words import Index, way_of, ways_of
 from . import fabric
-from .alarms import alarm_words, alarms, bare, says, says_failure
+from .alarms import alarms, bare, may_alarm, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
@@ -37,6 +37,7 @@ _LAST = 4096
 _OPENING = 64  # first lines of a text that is no piece: a few lines of a thread are read as a whole
 _FEW = 10
 PER_FORM = 400  # lines of one form in one piece that are read one by one
+_THERE, _MAYBE = 2, 1
 _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say which fault it is: many more of them
 PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
@@ -62,33 +63,12 @@ class _Shape:
     figures: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class _Index:
-    """``signs``: word -> numbers of signs, each with the alternative of its pattern that a line with this word may
-    match; ``readers``: word -> numbers of the readers that want such lines; ``any``: finds any word in a line without
-    digits."""
-
-    words: Words
-    signs: dict[str, list[tuple[int, Way]]]
-    readers: dict[str, list[int]]
-    any: re.Pattern[bytes]
-
-
 @functools.lru_cache(maxsize=4)
-def _index(signs: tuple[Sign, ...]) -> _Index:
-    """Once per set of signs."""
-    of_signs: dict[str, list[tuple[int, Way]]] = {}
-    of_readers: dict[str, list[int]] = {}
-    for number, entry in enumerate(signs):
-        for way in ways_of(entry.pattern):
-            for word in way.needs[0]:
-                of_signs.setdefault(word, []).append((number, way))
-    for number, reader in enumerate(READERS):
-        for word in reader().words:
-            of_readers.setdefault(word.translate(_ZEROS), []).append(number)
-    words = [*of_signs, *of_readers]
-    any_word = f"{tree(word.replace('0', '') for word in words)}|\\b{tree(alarm_words())}"
-    return _Index(Words(words), of_signs, of_readers, re.compile(any_word.encode()))
+def _index(signs: tuple[Sign, ...]) -> Index[int]:
+    """Of the numbers of signs, and of those of readers, inverted. Once per set of signs."""
+    of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.pattern)]
+    of_readers = [(~number, way_of(word)) for number, reader in enumerate(READERS) for word in reader().words]
+    return Index([*of_signs, *of_readers])
 
 
 class Reading:
@@ -149,7 +129,7 @@ class Reading:
                     if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
-                    if not count and not self._index.any.search(form.lower()):
+                    if not count and not self._tells(form):
                         if len(self._dull) >= _FORMS:
                             self._dull.clear()
                         self._dull.add(form)
@@ -167,17 +147,19 @@ class Reading:
                             latest[form] = (0, b"")
                         continue
                     there = self._parts(piece, number + offset + 1, text, readers)
-                    if (
-                        not there
-                        and not _figures(form)
-                        and (count >= PER_QUIET or not self._shape(_untagged(text)).figures)
-                    ):
+                    if there < _THERE and not _figures(form) and (count >= PER_QUIET or not there):
                         boring.add(form)
             last = {form: at for at, form in enumerate(forms) if form in latest} if latest else {}
             latest.update((form, (number + at + 1, lines[at])) for form, at in last.items())
             number += len(lines)
         self.lines += number
         self._finish(piece, readers, job, sorted(latest.values()))
+
+    def _tells(self, form: bytes) -> bool:
+        """Whether a line of this form may say anything, whatever its figures are."""
+        lower = form.lower().decode("utf-8", "replace")
+        heading = lower.rstrip().endswith(":")  # it is read with the line below it
+        return heading or bool(self._index.possible(lower)) or may_alarm(lower)
 
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
@@ -254,14 +236,15 @@ class Reading:
         left = [hit for hit in hits if hit.line > outlived.get(hit.file, 0) and not form("boot").match(hit.quote)]
         return [hit for hit in left if alarms(hit.quote) or not says("demand", hit.quote)]
 
-    def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> bool:
+    def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
         """As ``_line``; a long line is read in parts that overlap."""
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
         found = [self._line(piece, number, text[at : at + _LONG], readers) for at in starts]
-        return any(found)
+        return max(found)
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> bool:
-        """Whether there was anything in it. ``facts``: nothing else is heard."""
+    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> int:
+        """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0. ``facts``: nothing
+        else is heard."""
         whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
@@ -295,7 +278,7 @@ class Reading:
             # The first ones, and the last: what is said before a program works is seldom what ends it.
             del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
             kept.append(self._where(piece, number, whole))
-        return bool(found or shape.read or alarm)
+        return _THERE if found or shape.read or alarm else _MAYBE if shape.figures else 0
 
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
@@ -319,7 +302,8 @@ class Reading:
         known = self._shapes.get(shape)
         if known is None:
             signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
-            possible, read = self._possible(shape.lower())
+            told = self._index.possible(shape.lower().replace("0", ""))
+            possible = {number: ways for number, ways in told.items() if number >= 0}
             trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
             if trace or typed:
                 possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
@@ -334,23 +318,11 @@ class Reading:
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
             troubled = alarms(text, "demand") and not (trace or typed)
-            known = _Shape(tuple(signs), tuple(sorted(read)), troubled, figures)
+            known = _Shape(tuple(signs), tuple(~number for number in told if number < 0), troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
         return known
-
-    def _possible(self, lower: str) -> tuple[dict[int, list[Way]], set[int]]:
-        """Of a shape in lower case: numbers of the signs that it has the words of, with the alternatives that it may
-        match, and of the readers that want it."""
-        found: dict[int, list[Way]] = {}
-        read: set[int] = set()
-        for word in self._index.words.within(lower):
-            read.update(self._index.readers.get(word, ()))
-            for number, way in self._index.signs.get(word, ()):
-                if way.may_match(lower, 1):
-                    found.setdefault(number, []).append(way)
-        return found, read
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)

@@ -11,20 +11,23 @@ import functools
 import importlib
 import re
 import sys
-from typing import Any, Iterable, Pattern
+from typing import Any, Collection, Generic, Iterable, Pattern, TypeVar
 
 parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+Key = TypeVar("Key")
 SHORTEST = 3
+_NO_DIGITS = str.maketrans("", "", "0123456789")
 _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
+_COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
     """One alternative of a pattern. ``needs``: of each set, a matching line has a word at least, in lower case; the
-    first set has the rarest, and the last ones may be marks such as ``(``. ``digits``: lines that differ in some
-    digits alone may differ for it (``\\d`` takes any); ``figures``: it has digits at all.
+    first set has the rarest, and the last ones may be marks such as ``(`` or two letters. ``digits``: lines that differ
+    in some digits alone may differ for it (``\\d`` takes any); ``figures``: it has digits at all.
     """
 
     needs: tuple[tuple[str, ...], ...]
@@ -37,6 +40,11 @@ class Way:
     def pattern(self) -> Pattern[str]:
         return re.compile(self.text, self.flags)
 
+    @property
+    def has_words(self) -> bool:
+        """The first set holds words of three letters or more."""
+        return bool(self.needs) and min(map(len, self.needs[0])) >= SHORTEST
+
     def may_match(self, lower: str, known: int = 0) -> bool:
         """``known``: how many of the first sets the line is known to have a word of."""
         for words in self.needs[known:]:
@@ -46,6 +54,16 @@ class Way:
             else:
                 return False
         return True
+
+
+def bare(text: str) -> str:
+    """In lower case, without digits."""
+    return text.lower().translate(_NO_DIGITS)
+
+
+def way_of(word: str) -> Way:
+    """Of all lines with this word."""
+    return Way(((bare(word),),), False, False, re.escape(word), 0)
 
 
 @functools.lru_cache(maxsize=None)
@@ -67,7 +85,7 @@ def may_match(pattern: Pattern[str], lower: str) -> bool:
 def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     """Raises ValueError if there is a way to match without any word of three letters."""
     for way in all_ways(pattern):
-        if not way.needs or _worth(way.needs[0]) < SHORTEST:
+        if not way.has_words:
             raise ValueError(f"matches without a word of {SHORTEST} letters: {way.text}")
     return all_ways(pattern)
 
@@ -97,9 +115,10 @@ def _alternatives(text: str) -> list[str]:
     return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)])]
 
 
-def _worth(words: Iterable[str]) -> int:
-    """The shortest word decides how many harmless lines get through."""
-    return min(map(len, words), default=0)
+def _worth(words: Collection[str]) -> tuple[bool, int]:
+    """The commonest word decides how many harmless lines get through: ``err`` is met more often than ``fcs``."""
+    rarity = min(2 * len(word) - len(_COMMON.findall(word)) for word in words)
+    return min(map(len, words)) >= SHORTEST, rarity
 
 
 def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
@@ -110,11 +129,12 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
         if name == "LITERAL" and not chr(value).isdigit() and value < 128:
             literal += chr(value).lower()
             continue
-        if len(literal) >= SHORTEST or _MARK.search(literal):
+        if len(literal) > 1 or _MARK.search(literal):
             found.add(frozenset({literal}))
         literal = ""
         found.update(map(frozenset, _inner(name, value)))
-    return tuple(tuple(sorted(words)) for words in sorted(found, key=lambda words: (-_worth(words), sorted(words))))
+    rare_last = sorted(found, key=lambda words: (_worth(words), sorted(words)))
+    return tuple(tuple(sorted(words)) for words in reversed(rare_last))
 
 
 def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
@@ -144,27 +164,40 @@ def _digits(parsed: Any) -> bool:
     return False
 
 
-class Words:
-    """Which of many words a line has. Lines have many tokens in common: what a token may be part of is kept."""
+class Index(Generic[Key]):
+    """Which of many patterns a line may match. Lines have many tokens in common: what is in a token is kept."""
 
     _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, ways: Iterable[tuple[Key, Way]]) -> None:
+        self._ways: dict[str, list[tuple[Key, Way]]] = {"": []}  # "": those without a word of three letters
+        for key, way in ways:
+            for word in way.needs[0] if way.has_words else ("",):
+                self._ways.setdefault(word, []).append((key, way))
         # The longest part of a word without a space -> the words with it; parts by their first letters.
         self._parts: dict[str, dict[str, list[str]]] = {}
-        for word in sorted(set(words)):
+        for word in sorted(self._ways.keys() - {""}):
             part = max(word.split(" "), key=len)
             self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
-        self._kept = functools.lru_cache(maxsize=50_000)(self._of_token)
+        self._kept = functools.lru_cache(maxsize=50_000)(self._words_of)
+        self._last: tuple[str, dict[Key, list[Way]]] = ("", {})
 
-    def within(self, line: str) -> set[str]:
-        found: set[str] = set()
-        for token in set(line.split(" ")):
-            found.update(self._kept(token) if len(token) <= self._LETTERS else self._of_token(token))
-        return {word for word in found if " " not in word or word in line}
+    def possible(self, bare: str) -> dict[Key, list[Way]]:
+        """``bare``: of a line. The last answer is kept."""
+        if bare != self._last[0]:
+            words = {""}
+            for token in set(bare.split(" ")):
+                words.update((self._kept if len(token) <= self._LETTERS else self._words_of)(token))
+            found: dict[Key, list[Way]] = {}
+            for word in words:
+                for key, way in self._ways[word] if " " not in word or word in bare else ():
+                    if way.may_match(bare, 1 if word else 0):
+                        found.setdefault(key, []).append(way)
+            self._last = (bare, found)
+        return self._last[1]
 
-    def _of_token(self, token: str) -> tuple[str, ...]:
+    def _words_of(self, token: str) -> tuple[str, ...]:
         starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
         parts = (each for start in starts & self._parts.keys() for each in self._parts[start].items())
         return tuple(word for part, words in parts if part in token for word in words)
