@@ -18,7 +18,7 @@ description:
     compared.
   - For that it reads the files of netplan (its own generator runs on a copy), systemd-networkd, udev, NetworkManager
     (keyfiles and ifcfg files), ifupdown, enabled units in C(/etc/systemd/system), C(/etc/rc.local),
-    C(/etc/modprobe.d) and C(/etc/fstab). It names files of older releases of this collection, and the role that
+    C(/etc/modprobe.d) and C(/etc/fstab). It names files of other releases of this collection, and the role that
     removes them.
   - V(layers) of O(gather) compares cards, interfaces, files and GPUs with what is wanted, all in one start.
   - V(images) of O(gather) asks O(registry) for the digests of O(images), through the engine of the node. It fails if
@@ -201,9 +201,8 @@ next_boot:
       type: list
       elements: str
     leftovers:
-      description: Paths of older releases of this collection, with C(path), C(role) and C(what).
-      type: list
-      elements: dict
+      description: Paths of other releases of this collection, and their roles.
+      type: dict
 layers:
   description:
     - Of each key of O(layers) what the module returns in check mode, or C(failed), C(msg) and C(error_code) of its

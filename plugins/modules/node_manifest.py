@@ -12,9 +12,7 @@ version_added: 0.1.0
 description:
   - Records in C(/etc/rocemesh/manifest.json) each path that roles of this collection have written on a node, with the
     role.
-  - Removes what older releases have left (an MTU in C(/etc/netplan/90-rocemesh-mtu.yaml), the units
-    C(rocemesh-mtu.service) and C(rocemesh-qos.service), keys in C(~/.ssh/ssh_container)), and what the manifest names
-    and this release does not write.
+  - Removes what the manifest names and this release does not write.
   - A directory that a container has mounted stays, with a warning. Running settings do not change.
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
@@ -34,7 +32,7 @@ options:
     choices: [container, guest, mesh]
     default: [container, guest, mesh]
   state:
-    description: V(present) removes what older releases left. V(absent) removes all that these roles wrote.
+    description: V(present) removes what other releases left. V(absent) removes all that these roles wrote.
     type: str
     choices: [present, absent]
     default: present
@@ -45,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Remove what older releases left, and record what is there
+- name: Remove what other releases left, and record what is there
   rocemesh.multinode.node_manifest:
   become: true
 
@@ -62,10 +60,9 @@ files:
   returned: success
   type: dict
 leftovers:
-  description: Paths of older releases that were there, with C(path), C(role) and C(what).
+  description: Paths of other releases that were there, and their roles.
   returned: success
-  type: list
-  elements: dict
+  type: dict
 operations:
   description: What was changed, or would be in check mode.
   returned: success

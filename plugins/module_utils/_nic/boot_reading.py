@@ -43,15 +43,15 @@ _BY = {"by-uuid": "UUID=", "by-label": "LABEL=", "by-partuuid": "PARTUUID=", "by
 
 
 def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
-    """``differences``, ``unknown`` (what was not compared, and why) and ``leftovers`` of older releases."""
-    found: dict[str, Any] = {"differences": [], "unknown": [], "leftovers": []}
+    """``differences``, ``unknown`` (what was not compared, and why) and ``leftovers`` of other releases."""
+    found: dict[str, Any] = {"differences": [], "unknown": [], "leftovers": {}}
     try:
         present, tree = read_present(reader), read_tree(reader)
         found.update(as_result(present, next_boot(tree, present), tree))
     except (LayerError, OSError) as error:
         found["unknown"] = [f"interfaces: {error}"]
     try:
-        found["leftovers"] = [one._asdict() for one in leftovers(reader.root)]
+        found["leftovers"] = leftovers(reader.root)
     except (LayerError, OSError) as error:
         found["unknown"].append(f"leftovers: {error}")
     return found

@@ -1,4 +1,4 @@
-"""What this collection's roles write on a node, in one manifest there, and what older releases have left.
+"""What this collection's roles write on a node, in one manifest there.
 
 The manifest names each path and the role that wrote it. A role that is taken away, and a release that does not write a
 path any more, take away what the manifest names. Imports on Python 3.8: runs on the nodes.
@@ -11,7 +11,7 @@ import glob
 import json
 import os
 import shutil
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping
 
 from .._layer import Layer, Operation, RefusedError, write_whole
 
@@ -47,68 +47,24 @@ WRITTEN: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Old(NamedTuple):
-    """A path of an older release. ``header``: what its files begin with, "" where the name alone says whose it is."""
-
-    pattern: str
-    role: str
-    what: str
-    header: str = ""
-
-
-OLD = (
-    Old("/etc/netplan/90-rocemesh-mtu.yaml", "guest", "an MTU that can take addresses away"),
-    Old("/etc/systemd/system/rocemesh-mtu.service", "guest", "the MTU of one interface"),
-    Old(f"{_WANTS}/rocemesh-mtu.service", "guest", "the start of the unit rocemesh-mtu.service"),
-    Old("/etc/systemd/system/rocemesh-qos.service", "guest", "the QoS of one interface"),
-    Old(f"{_WANTS}/rocemesh-qos.service", "guest", "the start of the unit rocemesh-qos.service"),
-    *(
-        Old(pattern, "mesh", "keys of the containers", "# Managed by rocemesh.multinode (module ssh_container_mesh)")
-        for pattern in ("/home/*/.ssh/ssh_container", "/root/.ssh/ssh_container")
-    ),
-)
+def written(root: str = "/") -> dict[str, str]:
+    """What is there of this release: path -> role."""
+    return {
+        "/" + os.path.relpath(place, root): role
+        for role in ROLES
+        for pattern in WRITTEN[role]
+        for place in sorted(glob.glob(os.path.join(root, pattern.lstrip("/"))))
+    }
 
 
-class Leftover(NamedTuple):
-    path: str
-    role: str
-    what: str
-
-
-def existing(patterns: Sequence[str], root: str) -> list[str]:
-    found = set()
-    for pattern in patterns:
-        for place in glob.glob(os.path.join(root, pattern.lstrip("/"))):
-            found.add("/" + os.path.relpath(place, root))
-    return sorted(found)
-
-
-def leftovers(root: str = "/") -> list[Leftover]:
-    """What older releases have left there, and what a manifest names that this release does not write."""
-    found = {}
-    for old in OLD:
-        for path in existing([old.pattern], root):
-            if not old.header or _begins_with(os.path.join(root, path.lstrip("/")), old.header):
-                found[path] = Leftover(path, old.role, old.what)
-    recorded = read(root)
-    kept = {path for role in WRITTEN for path in existing(WRITTEN[role], root)}
-    for path, role in recorded.items():
-        if path not in kept and os.path.lexists(os.path.join(root, path.lstrip("/"))):
-            found.setdefault(path, Leftover(path, role, "written by another release of this collection"))
-    return [found[path] for path in sorted(found)]
-
-
-def _begins_with(place: str, header: str) -> bool:
-    """The file, or a file in the directory."""
-    files = [os.path.join(place, name) for name in sorted(os.listdir(place))] if os.path.isdir(place) else [place]
-    for path in files:
-        try:
-            with open(path, encoding="utf-8", errors="replace") as stream:
-                if stream.read(len(header)) == header:
-                    return True
-        except OSError:
-            continue
-    return False
+def leftovers(root: str = "/") -> dict[str, str]:
+    """What the manifest names, is there, and is not of this release: path -> role."""
+    kept = written(root)
+    return {
+        path: role
+        for path, role in sorted(read(root).items())
+        if path not in kept and os.path.lexists(os.path.join(root, path.lstrip("/")))
+    }
 
 
 def read(root: str = "/") -> dict[str, str]:
@@ -138,11 +94,11 @@ def _is_safe(path: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """``written``: path -> role of what is there; ``recorded``: the manifest; ``used``: directories that a process has
+    """``written``, ``leftovers``: as above; ``recorded``: the manifest; ``used``: directories that a process has
     mounted."""
 
     written: Mapping[str, str]
-    leftovers: tuple[Leftover, ...]
+    leftovers: Mapping[str, str]
     recorded: Mapping[str, str]
     used: frozenset[str] = frozenset()
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -150,14 +106,14 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """``roles``: those whose files are meant; ``absent``: all of them go, and not only what older releases left."""
+    """``roles``: those whose files are meant; ``absent``: all of them go, those of this release too."""
 
     roles: tuple[str, ...]
     absent: bool = False
 
 
 def plan(state: State, wish: Wish) -> list[Operation]:
-    gone = [one.path for one in state.leftovers if one.role in wish.roles and one.path not in state.used]
+    gone = [path for path, role in state.leftovers.items() if role in wish.roles and path not in state.used]
     if wish.absent:
         gone += [path for path, role in state.written.items() if role in wish.roles and path not in gone]
     operations = [
@@ -170,11 +126,10 @@ def plan(state: State, wish: Wish) -> list[Operation]:
         )
         for path in gone
     ]
-    there = {**state.written, **{one.path: one.role for one in state.leftovers if _is_safe(one.path)}}
     # What other roles write is theirs to record.
     after = {
         path: role
-        for path, role in there.items()
+        for path, role in {**state.written, **state.leftovers}.items()
         if path not in gone and (role in wish.roles or state.recorded.get(path) == role)
     }
     if after != dict(state.recorded):
@@ -201,16 +156,15 @@ class ManifestLayer(Layer[State, Wish]):
         return os.path.join(self.root, path.lstrip("/"))
 
     def observe(self) -> State:
-        written = {path: role for role in ROLES for path in existing(WRITTEN[role], self.root)}
-        found = tuple(leftovers(self.root))
+        ours, found = written(self.root), leftovers(self.root)
         texts = {}
-        for path in [*written, *(one.path for one in found)]:
+        for path in [*ours, *found]:
             place = self.place(path)
             if os.path.isfile(place) and not os.path.islink(place) and os.path.getsize(place) < 4096:
                 with open(place, encoding="utf-8", errors="replace") as stream:
                     texts[path] = stream.read()
-        directories = frozenset(one.path for one in found if os.path.isdir(self.place(one.path)))
-        return State(written, found, read(self.root), self._mounted(directories) if directories else frozenset(), texts)
+        directories = frozenset(path for path in found if os.path.isdir(self.place(path)))
+        return State(ours, found, read(self.root), self._mounted(directories) if directories else frozenset(), texts)
 
     def _mounted(self, paths: frozenset[str]) -> frozenset[str]:
         """Directories that some process, so some container, sees as a mount."""
@@ -229,7 +183,7 @@ class ManifestLayer(Layer[State, Wish]):
 
     def warnings(self, state: State, wanted: Wish) -> list[str]:
         return [
-            f"{self.host}: {path} of an older release is in use by a container. Run this again after role container has"
+            f"{self.host}: {path} of another release is in use by a container. Run this again after role container has"
             " made the container anew."
             for path in sorted(state.used)
         ]
@@ -253,4 +207,4 @@ class ManifestLayer(Layer[State, Wish]):
         write_whole(place, json.dumps({"schema": SCHEMA, "files": dict(sorted(files.items()))}, indent=2) + "\n")
 
     def facts(self, state: State) -> dict[str, Any]:
-        return {"files": dict(state.written), "leftovers": [one._asdict() for one in state.leftovers]}
+        return {"files": dict(state.written), "leftovers": dict(state.leftovers)}

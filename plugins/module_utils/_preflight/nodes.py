@@ -152,8 +152,7 @@ def _next_boot(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     boot = reading.get("next_boot") or {}
     for one in boot.get("differences") or ():
         yield found("next_boot", place, text=one["text"], file=one["file"])
-    for one in boot.get("leftovers") or ():
-        stage = "guest" if one["role"] == "guest" else "mesh"
-        yield found("older_release", place, path=one["path"], what=one["what"], stage=stage)
+    for path, role in (boot.get("leftovers") or {}).items():
+        yield found("other_release", place, path=path, stage="guest" if role == "guest" else "mesh")
     for text in boot.get("unknown") or ():
         yield found("boot_unknown", place, text=text)

@@ -35,20 +35,21 @@ def groups(given: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
 
 def unread(given: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: Iterable[str]) -> Iterator[Finding]:
     """``given``: host -> variables of the inventory; ``known``: what a role, a playbook or another variable reads. A
-    name like one of these is a slip of the pen, unless that one is set too; another with a role's prefix may have
-    another owner."""
+    name like one of these is a slip of the pen, unless that one is set too; another with a role's prefix, or one of the
+    site's without its prefix, may have another owner."""
     readers, starts = set(known), tuple(prefixes)
     where: dict[str, list[str]] = {}
     for host, variables in given.items():
         for name in variables:
-            if name.startswith(starts) and name not in readers:
+            if name not in readers and (name.startswith(starts) or SITE_PREFIX + name in readers):
                 where.setdefault(name, []).append(host)
     for name, hosts in sorted(where.items()):
-        like = difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
+        bare = [SITE_PREFIX + name] if SITE_PREFIX + name in readers else []
+        like = bare or difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
         if not like:
             yield found("variable_unread", few(hosts), name=name)
         else:
-            yours = any(like[0] in given[host] for host in hosts)
+            yours = bool(bare) or any(like[0] in given[host] for host in hosts)
             yield found("variable_yours" if yours else "variable_slip", few(hosts), name=name, like=like[0])
 
 

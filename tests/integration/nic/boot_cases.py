@@ -625,7 +625,7 @@ def one_interface() -> Guest:
     return guest
 
 
-# Byte for byte what the templates of the release before wrote for ens224 and 9000.
+# A file with an MTU alone: netplan then makes no configuration of the other files for this interface.
 LEFTOVER = (
     "# Ansible managed\n"
     "# Only the MTU: addresses stay where they are configured. netplan merges the files by interface name.\n"

@@ -1,4 +1,4 @@
-"""The manifest of a node: what roles wrote there, and what older releases left."""
+"""The manifest of a node: what roles wrote there, and what another release left."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ NETPLAN = "/etc/netplan/90-rocemesh-mtu.yaml"
 UNIT = "/etc/systemd/system/rocemesh-mtu.service"
 QOS = "/etc/systemd/system/rocemesh-qos.service"
 WANTS = "/etc/systemd/system/multi-user.target.wants"
-CONTAINER = "/home/nvidia/.ssh/ssh_container"
-HEADER = "# Managed by rocemesh.multinode (module ssh_container_mesh). Changes made here are overwritten.\n"
+CONTAINER = "/etc/rocemesh/keys"
 DROPIN = "/etc/systemd/network/10-netplan-ens224.network.d/90-rocemesh-mtu.conf"
+OLD = {NETPLAN: "guest", UNIT: "guest", QOS: "guest", f"{WANTS}/rocemesh-mtu.service": "guest",
+       f"{WANTS}/rocemesh-qos.service": "guest", CONTAINER: "mesh"}  # fmt: skip
 OWN = {DROPIN: "guest", "/etc/rocemesh/nccl": "container", "/etc/rocemesh/mesh": "mesh"}
 
 
@@ -33,16 +34,17 @@ def write(root: pathlib.Path, path: str, text: str = "text\n") -> None:
 
 @pytest.fixture(name="node")
 def fixture_node(tmp_path: pathlib.Path) -> pathlib.Path:
-    """Files of this release and of one before, an operator's own among them."""
+    """Files of this release and of another, an operator's own among them."""
     for path in (NETPLAN, UNIT, QOS, DROPIN, "/etc/rocemesh/nccl/topology.xml", "/etc/rocemesh/mesh/login/x"):
         write(tmp_path, path)
-    write(tmp_path, f"{CONTAINER}/config", HEADER)
+    write(tmp_path, f"{CONTAINER}/config")
     write(tmp_path, f"{CONTAINER}/id_ed25519_cont")
-    write(tmp_path, "/home/other/.ssh/ssh_container/config", "Host *\n")
+    write(tmp_path, "/home/other/.ssh/rocemesh/config", "Host *\n")
     write(tmp_path, "/etc/netplan/50-cloud-init.yaml")
     for unit in ("rocemesh-mtu", "rocemesh-qos", "ssh"):
         (tmp_path / WANTS.lstrip("/")).mkdir(exist_ok=True, parents=True)
         (tmp_path / WANTS.lstrip("/") / f"{unit}.service").symlink_to(f"/etc/systemd/system/{unit}.service")
+    write(tmp_path, PATH, json.dumps({"schema": 1, "files": OLD}))
     return tmp_path
 
 
@@ -59,9 +61,7 @@ def manifest(root: pathlib.Path) -> dict[str, str]:
 
 
 def test_leftovers_are_named_with_their_role(node: pathlib.Path) -> None:
-    expected = {NETPLAN: "guest", UNIT: "guest", QOS: "guest", f"{WANTS}/rocemesh-mtu.service": "guest",
-                f"{WANTS}/rocemesh-qos.service": "guest", CONTAINER: "mesh"}  # fmt: skip
-    assert {one.path: one.role for one in leftovers(str(node))} == expected
+    assert leftovers(str(node)) == OLD
 
 
 def test_present_removes_leftovers_and_records_the_rest(node: pathlib.Path) -> None:
@@ -83,7 +83,7 @@ def test_check_mode_changes_nothing(node: pathlib.Path) -> None:
 def test_record_of_other_roles_stays_as_it_is(node: pathlib.Path) -> None:
     """A role that runs first does not record what later ones write, so a second run changes nothing."""
     converge(layer(node), Wish(("guest",)))
-    assert manifest(node) == {DROPIN: "guest"}
+    assert manifest(node) == {DROPIN: "guest", CONTAINER: "mesh"}
     converge(layer(node), Wish(("mesh", "container")))
     assert manifest(node) == OWN
     assert not converge(layer(node), Wish(("guest",)))["changed"]
@@ -93,23 +93,14 @@ def test_absent_removes_the_files_of_the_role_alone(node: pathlib.Path) -> None:
     converge(layer(node), Wish(("container",)))
     converge(layer(node), Wish(("guest",), absent=True))
     assert not any("rocemesh-mtu" in path or "rocemesh-qos" in path for path in there(node))
-    assert manifest(node) == {"/etc/rocemesh/nccl": "container"}
+    assert manifest(node) == {"/etc/rocemesh/nccl": "container", CONTAINER: "mesh"}
     assert (node / CONTAINER.lstrip("/")).is_dir()
 
 
 def test_absent_of_all_roles_leaves_no_path(node: pathlib.Path) -> None:
     converge(layer(node), Wish(ROLES, absent=True))
     left = {path for path in there(node) if "rocemesh" in path}
-    assert left == set() and not (node / CONTAINER.lstrip("/")).exists()
-    assert "/home/other/.ssh/ssh_container/config" in there(node)
-
-
-def test_path_of_an_earlier_manifest_is_removed(node: pathlib.Path) -> None:
-    """What another release recorded, and this one does not write."""
-    write(node, "/etc/systemd/system/rocemesh-old.service")
-    write(node, PATH, json.dumps({"schema": 1, "files": {"/etc/systemd/system/rocemesh-old.service": "guest"}}))
-    converge(layer(node), Wish(ROLES))
-    assert "/etc/systemd/system/rocemesh-old.service" not in there(node)
+    assert left == {"/home/other/.ssh/rocemesh/config"} and not (node / CONTAINER.lstrip("/")).exists()
 
 
 def test_directory_in_use_stays_with_a_warning(node: pathlib.Path) -> None:

@@ -292,10 +292,13 @@ PROBLEMS = [
 ]
 
 CHANGE = {"text": "ens224: address is 198.51.100.11/24, after the next boot none", "file": "/etc/netplan/50-edit.yaml"}
-OLD = {"path": "/etc/netplan/90-rocemesh-mtu.yaml", "role": "guest", "what": "an MTU"}
+OLD = {"/etc/netplan/90-rocemesh-mtu.yaml": "guest"}
 CAUTIONS = [
     Fault("next-boot-differs", put("gpu01", "next_boot", {"differences": [CHANGE]}), "gpu01", "50-edit.yaml"),
-    Fault("file-of-an-older-release", put("gpu01", "next_boot", {"leftovers": [OLD]}), "gpu01", OLD["path"]),
+    Fault("file-of-another-release", put("gpu01", "next_boot", {"leftovers": OLD}), "gpu01", next(iter(OLD))),
+    Fault(
+        "prefix-forgotten", put("variables", "gpu01", ["slots"]), "gpu01", "write rocemesh_slots, unless it is yours"
+    ),
     Fault("letters-swapped", put("variables", "sw01", ["switch_vlan", "switch_vlna"]), "sw01", "unless it is yours"),
     Fault("node-clock", put("gpu01", "clock_skew", 301.0), "gpu01", "301 s ahead of"),
     Fault("node-disk-full", put("gpu01", "free_gib", {"/var/lib/docker": 11.5}), "gpu01", "11.5 GiB are free"),
