@@ -14,7 +14,7 @@ author: rocemesh.multinode contributors (@rocemesh)
 description:
   - Shows of each stage of C(site.yml) how long it took, how many tasks changed something, and how much is left if it
     takes as long as the last run that went through.
-  - Shows preflight's problems and the verdict of the report as text.
+  - Shows preflight's problems and the verdict of the report as text, and each restart of a machine when it begins.
   - After a failure it shows the task and the messages of the hosts that failed, up to 20 lines.
   - Everything that C(ansible.builtin.default) prints is written to a file.
 extends_documentation_fragment:
@@ -52,6 +52,8 @@ from ansible.plugins.callback import default  # noqa: E402
 
 from ..plugin_utils import stages  # noqa: E402
 
+# Modules that take minutes where a machine starts.
+_SLOW = ("rocemesh.multinode.esxi_reboot", "ansible.builtin.wait_for_connection", "ansible.builtin.reboot")
 # Messages that the roles of these names show are meant for a person as they are.
 _SHOWN = ("rocemesh.multinode.preflight", "rocemesh.multinode.report")
 _DEBUG = ("debug", "ansible.builtin.debug")
@@ -118,6 +120,11 @@ class CallbackModule(_Default):  # type: ignore[misc]
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         super().v2_playbook_on_task_start(task, is_conditional)
         self._show(self._progress.task(task.get_name(), time.monotonic()))
+
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        super().v2_runner_on_start(host, task)
+        if task.action in _SLOW:
+            self._show(self._progress.begun(host.get_name(), task.get_name()))
 
     def v2_runner_on_ok(self, result: Any) -> None:
         super().v2_runner_on_ok(result)

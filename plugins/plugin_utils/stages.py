@@ -59,6 +59,10 @@ class Progress:
         self._stage, self._begun, self._changes = mark.group(1), now, 0
         return shown
 
+    def begun(self, host: str, task: str) -> list[str]:
+        """Of a task that takes minutes."""
+        return [f"{'':10} {self._stage:<9} {host}: {task.rpartition(' | ')[2]} ..."]
+
     def changed(self) -> None:
         self._changes += 1
 

@@ -112,38 +112,6 @@ class Wish:
     absent: bool = False
 
 
-def plan(state: State, wish: Wish) -> list[Operation]:
-    gone = [path for path, role in state.leftovers.items() if role in wish.roles and path not in state.used]
-    if wish.absent:
-        gone += [path for path, role in state.written.items() if role in wish.roles and path not in gone]
-    operations = [
-        Operation(
-            f"remove {path}",
-            f"rm -r {path}",
-            {path: ("present", None)},
-            f"write {path} again: {state.texts[path]!r}" if path in state.texts else "",
-            payload={"path": path},
-        )
-        for path in gone
-    ]
-    # What other roles write is theirs to record.
-    after = {
-        path: role
-        for path, role in {**state.written, **state.leftovers}.items()
-        if path not in gone and (role in wish.roles or state.recorded.get(path) == role)
-    }
-    if after != dict(state.recorded):
-        operations.append(
-            Operation(
-                f"record {len(after)} paths in {PATH}" if after else f"remove {PATH}",
-                f"write {PATH}" if after else f"rm {PATH}",
-                {PATH: (sorted(state.recorded), sorted(after))},
-                payload={"files": after},
-            )
-        )
-    return operations
-
-
 class ManifestLayer(Layer[State, Wish]):
     """Keeps the manifest of a node true. ``root``: where its files lie."""
 
@@ -179,7 +147,35 @@ class ManifestLayer(Layer[State, Wish]):
         return frozenset(found)
 
     def plan(self, state: State, wanted: Wish) -> list[Operation]:
-        return plan(state, wanted)
+        gone = [path for path, role in state.leftovers.items() if role in wanted.roles and path not in state.used]
+        if wanted.absent:
+            gone += [path for path, role in state.written.items() if role in wanted.roles and path not in gone]
+        operations = [
+            Operation(
+                f"remove {path}",
+                f"rm -r {path}",
+                {path: ("present", None)},
+                f"write {path} again: {state.texts[path]!r}" if path in state.texts else "",
+                payload={"path": path},
+            )
+            for path in gone
+        ]
+        # What other roles write is theirs to record.
+        after = {
+            path: role
+            for path, role in {**state.written, **state.leftovers}.items()
+            if path not in gone and (role in wanted.roles or state.recorded.get(path) == role)
+        }
+        if after != dict(state.recorded):
+            operations.append(
+                Operation(
+                    f"record {len(after)} paths in {PATH}" if after else f"remove {PATH}",
+                    f"write {PATH}" if after else f"rm {PATH}",
+                    {PATH: (sorted(state.recorded), sorted(after))},
+                    payload={"files": after},
+                )
+            )
+        return operations
 
     def warnings(self, state: State, wanted: Wish) -> list[str]:
         return [

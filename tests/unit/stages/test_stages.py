@@ -30,6 +30,13 @@ def test_each_stage_has_one_line_with_time_changes_and_what_is_left() -> None:
     assert stages.read_times(progress.times()) == {"switch": 5.0, "esxi": 3.0}
 
 
+def test_a_task_that_takes_minutes_is_told_with_its_host_when_it_begins() -> None:
+    progress = stages.Progress({})
+    played(progress)
+    (line,) = progress.begun("esx01", "rocemesh.multinode.gpu_vm : VM | Stop it")
+    assert line.split() == ["esxi", "esx01:", "Stop", "it", "..."]
+
+
 @pytest.mark.parametrize("text", ["[]", "{", '{"switch": "five"}'])
 def test_times_of_something_else_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
