@@ -77,11 +77,6 @@ def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
     return tuple(found)
 
 
-def may_match(pattern: Pattern[str], lower: str) -> bool:
-    """``lower``: a line in lower case. Without trying the pattern, for many lines."""
-    return any(way.may_match(lower) for way in all_ways(pattern))
-
-
 def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     """Raises ValueError if there is a way to match without any word of three letters."""
     for way in all_ways(pattern):

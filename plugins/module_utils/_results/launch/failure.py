@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from typing import Match, Sequence
 
 from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule
-from ..._judge.words import may_match
+from ..._judge.words import Index, bare, ways_of
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
 from .causes import Diagnosis, ending, rules
@@ -32,6 +33,12 @@ _RANKS = 1 << 16
 _BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not report back
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
+
+
+@functools.lru_cache(maxsize=1)
+def _index() -> Index[int]:
+    """Of the places of rules in their table."""
+    return Index((order, way) for order, sign in enumerate(rules().values()) for way in ways_of(sign.pattern))
 
 
 @dataclasses.dataclass
@@ -123,7 +130,7 @@ class Output:
                 self.raised.pop(line.rank, None)
                 self.raised[line.rank] = text[:KEPT]
                 self._erring.add(line.rank)
-        self._match(line.rank, text, lower)
+        self._match(line.rank, text)
         self.waits.line(line.rank, text, lower)
         self._ending(text)
         if line.rank is None and "Node:" in text and len(self.nodes) < _NAMES:
@@ -132,9 +139,10 @@ class Output:
                 self.nodes.setdefault(node["host"])
         self._before = text[-KEPT:]
 
-    def _match(self, rank: int | None, text: str, lower: str) -> None:
-        for order, (rule, sign) in enumerate(self._rules[: self._order + 1]):
-            match = sign.heard(text) if may_match(sign.pattern, lower) else None
+    def _match(self, rank: int | None, text: str) -> None:
+        for order in sorted(_index().possible(bare(text))):
+            rule, sign = self._rules[order]
+            match = sign.heard(text) if order <= self._order else None
             if not match:
                 continue
             groups = match.groupdict()
