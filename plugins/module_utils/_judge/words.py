@@ -11,7 +11,7 @@ import functools
 import importlib
 import re
 import sys
-from typing import Any, Collection, Generic, Iterable, Pattern, TypeVar
+from typing import Any, Collection, Generic, Iterable, Mapping, Pattern, TypeVar
 
 parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 Key = TypeVar("Key")
@@ -112,8 +112,7 @@ def _alternatives(text: str) -> list[str]:
 
 def _worth(words: Collection[str]) -> tuple[bool, int]:
     """The commonest word decides how many harmless lines get through: ``err`` is met more often than ``fcs``."""
-    rarity = min(2 * len(word) - len(_COMMON.findall(word)) for word in words)
-    return min(map(len, words)) >= SHORTEST, rarity
+    return min(map(len, words)) >= SHORTEST, min(2 * len(word) - len(_COMMON.findall(word)) for word in words)
 
 
 def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
@@ -162,7 +161,7 @@ def _digits(parsed: Any) -> bool:
 class Index(Generic[Key]):
     """Which of many patterns a line may match. Lines have many tokens in common: what is in a token is kept."""
 
-    _LETTERS = 64  # of a token that is kept: a longer one hardly comes again
+    _LETTERS, _LINE = 64, 512  # of a token and of a line that are kept: longer ones hardly come again
 
     def __init__(self, ways: Iterable[tuple[Key, Way]]) -> None:
         self._ways: dict[str, list[tuple[Key, Way]]] = {"": []}  # "": those without a word of three letters
@@ -176,21 +175,22 @@ class Index(Generic[Key]):
             self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
         self._kept = functools.lru_cache(maxsize=50_000)(self._words_of)
-        self._last: tuple[str, dict[Key, list[Way]]] = ("", {})
+        self._answers = functools.lru_cache(maxsize=4096)(self._possible)
 
-    def possible(self, bare: str) -> dict[Key, list[Way]]:
-        """``bare``: of a line. The last answer is kept."""
-        if bare != self._last[0]:
-            words = {""}
-            for token in set(bare.split(" ")):
-                words.update((self._kept if len(token) <= self._LETTERS else self._words_of)(token))
-            found: dict[Key, list[Way]] = {}
-            for word in words:
-                for key, way in self._ways[word] if " " not in word or word in bare else ():
-                    if way.may_match(bare, 1 if word else 0):
-                        found.setdefault(key, []).append(way)
-            self._last = (bare, found)
-        return self._last[1]
+    def possible(self, bare: str) -> Mapping[Key, list[Way]]:
+        """``bare``: of a line. Answers are kept: most lines differ in their figures alone."""
+        return (self._answers if len(bare) <= self._LINE else self._possible)(bare)
+
+    def _possible(self, bare: str) -> Mapping[Key, list[Way]]:
+        words = {""}
+        for token in set(bare.split(" ")):
+            words.update((self._kept if len(token) <= self._LETTERS else self._words_of)(token))
+        found: dict[Key, list[Way]] = {}
+        for word in words:
+            for key, way in self._ways[word] if " " not in word or word in bare else ():
+                if way.may_match(bare, 1 if word else 0):
+                    found.setdefault(key, []).append(way)
+        return found
 
     def _words_of(self, token: str) -> tuple[str, ...]:
         starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
