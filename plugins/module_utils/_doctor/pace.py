@@ -13,7 +13,7 @@ import functools
 from typing import Iterator, Match, Pattern
 
 from .._judge.packs import loader
-from .._judge.words import Index, all_ways, bare
+from .._judge.words import Index, all_ways, letters_of
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -40,7 +40,7 @@ class JobLine:
     __slots__ = ("_possible", "text")
 
     def __init__(self, text: str) -> None:
-        self.text, self._possible = text, _by_words().possible(bare(text))
+        self.text, self._possible = text, _by_words().possible(letters_of(text))
 
     def every(self, name: str) -> list[Match[str]]:
         return [*job_form(name).finditer(self.text)] if name in self._possible else []

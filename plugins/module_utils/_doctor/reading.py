@@ -14,7 +14,7 @@ from typing import Iterable, Match, Sequence
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
-from .._judge.words import Index, way_of, ways_of
+from .._judge.words import Index, letters_of, way_of, ways_of
 from . import fabric
 from .alarms import alarms, bare, may_alarm, says, says_failure
 from .bundle import Piece
@@ -65,9 +65,9 @@ class _Shape:
 
 @functools.lru_cache(maxsize=4)
 def _index(signs: tuple[Sign, ...]) -> Index[int]:
-    """Of the numbers of signs, and of those of readers, inverted. Once per set of signs."""
+    """Of the numbers of signs, and behind them those of readers. Once per set of signs."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.pattern)]
-    of_readers = [(~number, way_of(word)) for number, reader in enumerate(READERS) for word in reader().words]
+    of_readers = [(n, way_of(word)) for n, reader in enumerate(READERS, len(signs)) for word in reader().words]
     return Index([*of_signs, *of_readers])
 
 
@@ -302,11 +302,12 @@ class Reading:
         known = self._shapes.get(shape)
         if known is None:
             signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
-            told = self._index.possible(shape.lower().replace("0", ""))
-            possible = {number: ways for number, ways in told.items() if number >= 0}
+            found, first_reader = self._index.possible(letters_of(text)), len(self._signs)
+            read = tuple(sorted(number - first_reader for number in found if number >= first_reader))
             trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
-            if trace or typed:
-                possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT and not trace}
+            possible = {n: ways for n, ways in found.items() if n < first_reader and not trace}
+            if typed:
+                possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT}
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
                 sure = any(way.pattern.search(text) for way in ways if not way.digits)
@@ -318,7 +319,7 @@ class Reading:
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
             troubled = alarms(text, "demand") and not (trace or typed)
-            known = _Shape(tuple(signs), tuple(~number for number in told if number < 0), troubled, figures)
+            known = _Shape(tuple(signs), read, troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known

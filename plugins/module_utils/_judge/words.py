@@ -56,14 +56,14 @@ class Way:
         return True
 
 
-def bare(text: str) -> str:
+def letters_of(text: str) -> str:
     """In lower case, without digits."""
     return text.lower().translate(_NO_DIGITS)
 
 
 def way_of(word: str) -> Way:
     """Of all lines with this word."""
-    return Way(((bare(word),),), False, False, re.escape(word), 0)
+    return Way(((letters_of(word),),), False, False, re.escape(word), 0)
 
 
 @functools.lru_cache(maxsize=None)
@@ -127,8 +127,7 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
             found.add(frozenset({literal}))
         literal = ""
         found.update(map(frozenset, _inner(name, value)))
-    rare_last = sorted(found, key=lambda words: (_worth(words), sorted(words)))
-    return tuple(tuple(sorted(words)) for words in reversed(rare_last))
+    return tuple(map(tuple, sorted(map(sorted, found), key=lambda words: (_worth(words), words), reverse=True)))
 
 
 def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
@@ -177,18 +176,18 @@ class Index(Generic[Key]):
         self._kept = functools.lru_cache(maxsize=50_000)(self._words_of)
         self._answers = functools.lru_cache(maxsize=4096)(self._possible)
 
-    def possible(self, bare: str) -> Mapping[Key, list[Way]]:
-        """``bare``: of a line. Answers are kept: most lines differ in their figures alone."""
-        return (self._answers if len(bare) <= self._LINE else self._possible)(bare)
+    def possible(self, letters: str) -> Mapping[Key, list[Way]]:
+        """``letters``: `letters_of` a line. Answers are kept: most lines differ in their figures alone."""
+        return (self._answers if len(letters) <= self._LINE else self._possible)(letters)
 
-    def _possible(self, bare: str) -> Mapping[Key, list[Way]]:
+    def _possible(self, letters: str) -> Mapping[Key, list[Way]]:
         words = {""}
-        for token in set(bare.split(" ")):
+        for token in set(letters.split(" ")):
             words.update((self._kept if len(token) <= self._LETTERS else self._words_of)(token))
         found: dict[Key, list[Way]] = {}
         for word in words:
-            for key, way in self._ways[word] if " " not in word or word in bare else ():
-                if way.may_match(bare, 1 if word else 0):
+            for key, way in self._ways[word] if " " not in word or word in letters else ():
+                if way.may_match(letters, 1 if word else 0):
                     found.setdefault(key, []).append(way)
         return found
 

@@ -17,7 +17,7 @@ from .boot_profiles import CONFIGURATION, KEYFILES
 from .boot_state import Present, Tree, as_result, parse_mounts
 from .interface_reading import NETPLAN, InterfaceReader, netplan_copy
 from .interface_state import NETWORK_FOLDERS, Link, parse_pairs, parse_routes, sections
-from .manifest import leftovers
+from .manifest import leftovers, read, written
 
 # Files right in these folders.
 _FOLDERS = (
@@ -51,7 +51,7 @@ def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
     except (LayerError, OSError) as error:
         found["unknown"] = [f"interfaces: {error}"]
     try:
-        found["leftovers"] = leftovers(reader.root)
+        found["leftovers"] = leftovers(reader.root, written(reader.root), read(reader.root))
     except (LayerError, OSError) as error:
         found["unknown"].append(f"leftovers: {error}")
     return found

@@ -57,13 +57,12 @@ def written(root: str = "/") -> dict[str, str]:
     }
 
 
-def leftovers(root: str = "/") -> dict[str, str]:
-    """What the manifest names, is there, and is not of this release: path -> role."""
-    kept = written(root)
+def leftovers(root: str, ours: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:
+    """What the manifest (``recorded``) names, is there, and is not ``ours``, of this release: path -> role."""
     return {
         path: role
-        for path, role in sorted(read(root).items())
-        if path not in kept and os.path.lexists(os.path.join(root, path.lstrip("/")))
+        for path, role in sorted(recorded.items())
+        if path not in ours and os.path.lexists(os.path.join(root, path.lstrip("/")))
     }
 
 
@@ -124,7 +123,8 @@ class ManifestLayer(Layer[State, Wish]):
         return os.path.join(self.root, path.lstrip("/"))
 
     def observe(self) -> State:
-        ours, found = written(self.root), leftovers(self.root)
+        ours, recorded = written(self.root), read(self.root)
+        found = leftovers(self.root, ours, recorded)
         texts = {}
         for path in [*ours, *found]:
             place = self.place(path)
@@ -132,7 +132,7 @@ class ManifestLayer(Layer[State, Wish]):
                 with open(place, encoding="utf-8", errors="replace") as stream:
                     texts[path] = stream.read()
         directories = frozenset(path for path in found if os.path.isdir(self.place(path)))
-        return State(ours, found, read(self.root), self._mounted(directories) if directories else frozenset(), texts)
+        return State(ours, found, recorded, self._mounted(directories) if directories else frozenset(), texts)
 
     def _mounted(self, paths: frozenset[str]) -> frozenset[str]:
         """Directories that some process, so some container, sees as a mount."""

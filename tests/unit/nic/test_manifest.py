@@ -13,6 +13,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.manifest i
     ManifestLayer,
     Wish,
     leftovers,
+    read,
+    written,
 )
 
 NETPLAN = "/etc/netplan/90-rocemesh-mtu.yaml"
@@ -61,7 +63,7 @@ def manifest(root: pathlib.Path) -> dict[str, str]:
 
 
 def test_leftovers_are_named_with_their_role(node: pathlib.Path) -> None:
-    assert leftovers(str(node)) == OLD
+    assert leftovers(str(node), written(str(node)), read(str(node))) == OLD
 
 
 def test_present_removes_leftovers_and_records_the_rest(node: pathlib.Path) -> None:

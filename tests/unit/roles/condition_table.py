@@ -212,6 +212,10 @@ TASKS = (
         (
             ({"__container_ready": False}, "(docker.io), but does not answer"),
             ({"__container_ready": False, "__container_stopped_engine": True}, "Job for docker.service failed"),
+            (
+                {"__container_begun": {"failed": True, "results": [{"msg": "no unit"}]}},
+                "not all of its units start. no unit",
+            ),
             ({"__container_ready": False, **CHECK}, SKIPPED),
         ),
     ),

@@ -14,7 +14,7 @@ from typing import Match, Sequence
 
 from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule
-from ..._judge.words import Index, bare, ways_of
+from ..._judge.words import Index, letters_of, ways_of
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
 from .causes import Diagnosis, ending, rules
@@ -140,7 +140,7 @@ class Output:
         self._before = text[-KEPT:]
 
     def _match(self, rank: int | None, text: str) -> None:
-        for order in sorted(_index().possible(bare(text))):
+        for order in sorted(_index().possible(letters_of(text))):
             rule, sign = self._rules[order]
             match = sign.heard(text) if order <= self._order else None
             if not match:
