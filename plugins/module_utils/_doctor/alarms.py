@@ -6,7 +6,7 @@ import functools
 import re
 
 from .._judge.packs.loader import form
-from .._judge.words import any_of, tree
+from .._judge.words import Index, all_ways, any_of, letters_of, tree
 
 
 def alarm_words() -> tuple[str, ...]:
@@ -18,14 +18,14 @@ def says_failure(text: str) -> bool:
     return says("failure", text) or says("inside", text)
 
 
-def may_alarm(lower: str) -> bool:
-    """``lower``: a line in lower case, with its digits or without."""
-    return _asked().search(lower) is not None
+def may_alarm(letters: str) -> bool:
+    """``letters``: `letters_of` a line."""
+    return _asked().search(letters) is not None
 
 
 def alarms(text: str, *more: str) -> bool:
     """It says that something failed, has another word that complaints have, or says one of ``more``."""
-    return may_alarm(text.lower()) and (says_failure(text) or any(says(what, text) for what in ("hint", *more)))
+    return may_alarm(letters_of(text)) and (says_failure(text) or any(says(what, text) for what in ("hint", *more)))
 
 
 @functools.lru_cache(maxsize=1)
@@ -36,7 +36,20 @@ def _asked() -> re.Pattern[str]:
 
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
-    return form("nothing", "alarms").sub("", text) if form("nothing_words", "alarms").search(text) else text
+    possible = _nothing().possible(letters_of(text))
+    return _any_of(tuple(sorted(possible))).sub("", text) if possible else text
+
+
+@functools.lru_cache(maxsize=1)
+def _nothing() -> Index[int]:
+    return Index(enumerate(all_ways(form("nothing", "alarms"))))
+
+
+@functools.lru_cache(maxsize=512)
+def _any_of(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    """Of what takes trouble out, these alone: the whole is slow."""
+    ways = [all_ways(form("nothing", "alarms"))[number] for number in numbers]
+    return re.compile("|".join(way.text for way in ways), ways[0].flags)
 
 
 def says(what: str, text: str) -> bool:

@@ -120,9 +120,11 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
     literal = ""
     for operation, value in [*parsed, (None, None)]:
         name = str(operation)
-        if name == "LITERAL" and not chr(value).isdigit() and value < 128:
-            literal += chr(value).lower()
+        if name == "LITERAL" and value < 128:
+            literal += chr(value).lower().translate(_NO_DIGITS)
             continue
+        if name == "AT" or _only_digits(name, value):
+            continue  # nothing of a line without its digits
         if len(literal) > 1 or _MARK.search(literal):
             found.add(frozenset({literal}))
         literal = ""
@@ -130,11 +132,23 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, sorted(map(sorted, found), key=lambda words: (_worth(words), words), reverse=True)))
 
 
+def _only_digits(name: str, value: Any) -> bool:
+    if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        return all(_only_digits(str(inner), what) for inner, what in value[2])
+    if name == "IN":
+        return all(_only_digits(str(inner), what) for inner, what in value)
+    if name == "RANGE":
+        return bool(value[0] >= _ZERO and value[1] <= _NINE)
+    return str(value) == "CATEGORY_DIGIT" or (name == "LITERAL" and _ZERO <= value <= _NINE)
+
+
 def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
     if name == "SUBPATTERN":
         return _needs(value[-1])
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
         return _needs(value[2])
+    if name == "IN" and all(str(inner) == "LITERAL" and _MARK.match(chr(what)) for inner, what in value):
+        return (tuple({chr(what) for _literal, what in value}),)
     if name == "BRANCH":
         parts = [_needs(part) for part in value[1]]
         return (tuple({word for part in parts for word in part[0]}),) if all(parts) else ()
