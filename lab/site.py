@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
     ]
     if config.SHAPE.machine:
         print('site.yml was played on this shape without its jobs; see lab/README.md, "Real guests".')
+    begun = time.time()
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(command, cwd=config.REPO, env={**os.environ, "ROCEMESH_LOG": str(LOG), **shown}) as run:
         # Ctrl-C reaches both: the run says what it leaves behind.
@@ -33,10 +35,10 @@ def play(arguments: Sequence[str], *, everything: bool) -> int:
                 run.wait()
     rc = run.returncode
     if rc:
-        print(
-            f"site.yml stopped with rc {rc}. Nothing needs cleaning up: put right what the message names and run the "
-            "same command again; it goes on from there."
-        )
+        why = "It was killed: run" if rc < 0 else "Put right what the message names and run"
+        print(f"site.yml stopped with rc {rc}. Nothing needs cleaning up. {why} the same command again; it goes on.")
         return rc
-    print(f"Report (SIMULATED devices): {config.REPO / 'reports' / 'latest' / 'report.html'}")
+    report = config.REPO / "reports" / "latest" / "report.html"
+    if report.exists() and report.stat().st_mtime >= begun:
+        print(f"Report (SIMULATED devices): {report}")
     return 0

@@ -70,8 +70,8 @@ class _Log:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._stream = path.open("w", encoding="utf-8", buffering=1)
 
-    def display(self, msg: str, *_args: Any, newline: bool = True, **_options: Any) -> None:
-        if self._stream is not None:
+    def display(self, msg: str, *_args: Any, newline: bool = True, log_only: bool = False, **_options: Any) -> None:
+        if self._stream is not None and not log_only:  # what is for a log alone is said in colour as well
             self._stream.write(str(msg) + ("\n" if newline else ""))
 
     def banner(self, msg: str, *_args: Any, **_options: Any) -> None:
@@ -135,9 +135,10 @@ class CallbackModule(_Default):  # type: ignore[misc]
             self._show(stages.text_of(result._result.get("msg")))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        found = dict(result._result)  # the default callback takes the items of a loop out
         super().v2_runner_on_failed(result, ignore_errors)
         if not ignore_errors:
-            self._progress.failed(result._host.get_name(), result._task.get_name(), result._result)
+            self._progress.failed(result._host.get_name(), result._task.get_name(), found)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         super().v2_runner_on_unreachable(result)

@@ -46,6 +46,7 @@ options:
       - system_support
       - undo
       - unread_names
+      - unread_tags
       - upgrade
   options:
     description: Options of the decision.

@@ -11,6 +11,7 @@ from typing import Any, Iterable, Mapping
 STAGES = {
     "preflight": "preflight: all readings and all problems; reads only",
     "switch": "switch: RoCE, VLAN, access ports, MTU",
+    "recover": "maintenance windows that an interrupted run left open are finished",
     "esxi": "ESXi hosts: kernel setting for PCIe ATS, for the next boot",
     "power": "VMs that are off are powered on",
     "guest": "guests: NIC tools, ATS for the next boot, MTU",
@@ -46,7 +47,7 @@ class Progress:
     def __init__(self, before: Mapping[str, float]) -> None:
         self._before = dict(before)
         self._times: dict[str, float] = {}
-        self._stage, self._begun, self._changes = "", 0.0, 0
+        self._stage, self._begun, self._changes, self._tasks = "", 0.0, 0, 0
         self._start: float | None = None
         self._failures: dict[str, tuple[str, Mapping[str, Any]]] = {}
 
@@ -54,9 +55,10 @@ class Progress:
         self._start = now if self._start is None else self._start
         mark = _MARK.search(name)
         if not mark:
+            self._tasks += " : Stage | " not in name
             return []
         shown = self._close(now)
-        self._stage, self._begun, self._changes = mark.group(1), now, 0
+        self._stage, self._begun, self._changes, self._tasks = mark.group(1), now, 0, 0
         return shown
 
     def begun(self, host: str, task: str) -> list[str]:
@@ -71,18 +73,20 @@ class Progress:
         self._failures[host] = (task, result)
 
     def times(self) -> str:
-        return json.dumps(self._times, indent=2) + "\n"
+        """A stage that was not played keeps its time of before."""
+        return json.dumps({**self._before, **self._times}, indent=2) + "\n"
 
     def end(self, now: float, lost: Iterable[str], log: str) -> list[str]:
         lost = sorted(lost)
-        total = now - (now if self._start is None else self._start)
+        start = now if self._start is None else self._start
+        total, last = now - start, now - (self._begun or start)
         if not lost:
             return [*self._close(now), f"{total:7.1f} s  in all; the whole output: {log}"]
         tasks: dict[str, list[str]] = {}
         for host in lost:
             task, result = self._failures.get(host, ("", {}))
             tasks.setdefault(task, []).extend(_failure(host, result))
-        shown = [f"{now - self._begun:7.1f} s  {self._stage or 'start':<9} FAILED"]
+        shown = [f"{last:7.1f} s  {self._stage or 'start':<9} FAILED"]
         for task, lines in tasks.items():
             shown += [f"TASK [{task}]", *(f"    {line}" for line in lines)]
         cut = len(shown) - _FAILURE_LINES
@@ -95,7 +99,10 @@ class Progress:
     def _close(self, now: float) -> list[str]:
         if not self._stage:
             return []
-        taken = self._times[self._stage] = round(now - self._begun, 1)
+        taken = round(now - self._begun, 1)
+        if not self._tasks:
+            return [f"{taken:7.1f} s  {self._stage:<9} not played (--tags, --skip-tags or --limit leave nothing of it)"]
+        self._times[self._stage] = taken
         left = self._left()
         notes = [
             STAGES.get(self._stage, ""),

@@ -150,6 +150,7 @@ def container_state(values: Values) -> dict[str, Any]:
             "infiniband": any(one["PathOnHost"].startswith("/dev/infiniband") for one in host.get("Devices") or []),
         },
         "gpus": {"rc": int(status or 1), "stdout": said},
+        "last": first("last"),  # lines that it printed, where nothing can be started in it
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests import site_run
 from tests.site_run import ALLOW, SHORT, Run
 
-STAGES = ("preflight", "switch", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
+STAGES = ("preflight", "switch", "recover", "esxi", "power", "guest", "window", "ats", "image", "mesh", "run", "report")
 HOSTS = ("esx01", "esx02")
 NODES = ("gpu01", "gpu02", "gpu03", "gpu04")
 # Module starts and task results of a node with nothing to change, the jobs apart: docs/benchmarks.md has the same.

@@ -54,10 +54,19 @@ NODE = {
     "old": False,
     "rdma": True,
     "mesh": {"isdir": True},
-    "seen": {"inside": {"sshd": ""}},
+    "seen": {"inside": {"sshd": ""}, "info": {"exists": False, "container": {}}},
     "engine": {"rc": 0, "stderr": "4.9.4"},
 }
 PENDING = {"pending": ["runtime nvidia"], "live_restore": False, "running": ["theirs"]}
+
+
+def held(container: dict[str, Any]) -> dict[str, Any]:
+    """A node that has a container of the wanted name."""
+    return {"__container_node": {**NODE, "seen": {"info": {"exists": True, "container": container}}}}
+
+
+THEIRS = {"State": {"Status": "exited"}, "Config": {"Image": "theirs:1"}, "HostConfig": {"Binds": ["/data:/data"]}}
+OURS = {**THEIRS, "HostConfig": {"Binds": ["/etc/rocemesh/mesh/container:/root/.ssh:ro"]}}
 EXITED = {"Running": False, "Status": "exited"}
 # A container that has all it needs.
 STARTABLE: dict[str, Any] = {
@@ -230,6 +239,10 @@ TASKS = (
             ({"__container_node": {**NODE, "podman": True}, "container_engine": "podman"}, OK),
             ({"__container_node": {**NODE, **PODMAN}, "container_engine": "podman"}, "listens Podman 3.4.4, expected"),
             ({"__container_node": {**NODE, "listens": False}, "container_engine": "podman"}, OK),
+            # Whose container it is.
+            (held(THEIRS), "is there, exited, from image theirs:1, and this role has not made it"),
+            ({**held({**THEIRS, "HostConfig": {}}), "container_replace_in_use": True}, "this role has not made it"),
+            (held(OURS), OK),
             # How GPUs are given.
             ({"__container_has_cdi": False, "container_engine": "podman"}, "from 5.4 on (it is 4.9.4)"),
             ({"container_engine": "podman", "__container_gpu_way": "hook"}, "by CDI alone"),

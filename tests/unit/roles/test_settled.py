@@ -138,7 +138,9 @@ def running(node: dict[str, Any], **changes: Any) -> dict[str, Any]:
     label = conditions._Judge(known).said("{{ __container_request_hash }}").strip()
     seen = {
         "Image": "sha256:1", "State": {"Running": True}, "Config": {"Labels": {"io.rocemesh.request": label}},
-        "HostConfig": {"RestartPolicy": {"Name": "unless-stopped"}},
+        "HostConfig": {
+            "RestartPolicy": {"Name": "unless-stopped"}, "Binds": ["/etc/rocemesh/mesh/container:/root/.ssh:ro"],
+        },
     }  # fmt: skip
     inside = {"mounted": "1:2", "sshd": "read"}
     inside.update({key: changes.pop(key) for key in inside if key in changes})

@@ -16,9 +16,11 @@ MARK = "rocemesh.multinode.stage : Stage | Record the start of {}"
 def played(progress: stages.Progress) -> list[str]:
     """Stages switch (5 s, two changes) and esxi (from second 7 on)."""
     lines = progress.task("Gathering Facts", 0.0) + progress.task(MARK.format("switch"), 2.0)
+    lines += progress.task("rocemesh.multinode.switch : Configure the switch", 2.1)
     progress.changed()
     progress.changed()
-    return lines + progress.task(MARK.format("esxi"), 7.0)
+    lines += progress.task(MARK.format("esxi"), 7.0)
+    return lines + progress.task("rocemesh.multinode.esxi_host : Set the kernel setting", 7.1)
 
 
 def test_each_stage_has_one_line_with_time_changes_and_what_is_left() -> None:
@@ -27,7 +29,7 @@ def test_each_stage_has_one_line_with_time_changes_and_what_is_left() -> None:
     assert len(lines) == 1 and re.match(r" +5\.0 s  switch +.*; 2 changed; about 33 s left$", lines[0])
     lines = progress.end(10.0, [], "site.log")
     assert re.match(r" +3\.0 s  esxi", lines[0]) and re.match(r" +10\.0 s .*site\.log$", lines[1]) and len(lines) == 2
-    assert stages.read_times(progress.times()) == {"switch": 5.0, "esxi": 3.0}
+    assert stages.read_times(progress.times()) == {"switch": 5.0, "esxi": 3.0, "run": 30.0}
 
 
 def test_a_task_that_takes_minutes_is_told_with_its_host_when_it_begins() -> None:
@@ -35,6 +37,25 @@ def test_a_task_that_takes_minutes_is_told_with_its_host_when_it_begins() -> Non
     played(progress)
     (line,) = progress.begun("esx01", "rocemesh.multinode.gpu_vm : VM | Stop it")
     assert line.split() == ["esxi", "esx01:", "Stop", "it", "..."]
+
+
+def test_a_stage_that_was_left_out_is_not_shown_as_done_and_keeps_its_time() -> None:
+    progress = stages.Progress({"esxi": 3.0})
+    progress.task(MARK.format("esxi"), 2.0)
+    progress.task("rocemesh.multinode.stage : Stage | Find why hosts have left the run", 2.1)
+    (line,) = progress.task(MARK.format("image"), 3.0)
+    assert "not played" in line and "kernel" not in line
+    progress.task("rocemesh.multinode.container : Build | Build the image", 4.0)
+    (line,) = progress.task(MARK.format("mesh"), 9.0)
+    assert "not played" not in line
+    assert stages.read_times(progress.times()) == {"esxi": 3.0, "image": 6.0}
+
+
+def test_a_failure_before_any_stage_has_its_own_time() -> None:
+    progress = stages.Progress({})
+    progress.task("Gathering Facts", 5000.0)
+    progress.failed("gpu01", "Gathering Facts", {"msg": "no"})
+    assert progress.end(5001.5, ["gpu01"], "site.log")[0].split()[:2] == ["1.5", "s"]
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"switch": "five"}'])
