@@ -58,6 +58,7 @@ options:
 """
 
 import atexit  # noqa: E402
+import contextlib  # noqa: E402
 import datetime  # noqa: E402
 import getpass  # noqa: E402
 import hashlib  # noqa: E402
@@ -72,6 +73,7 @@ from typing import Any, Iterable  # noqa: E402
 
 import yaml  # noqa: E402
 from ansible import constants, context  # noqa: E402
+from ansible.errors import AnsibleError  # noqa: E402
 from ansible.module_utils.parsing.convert_bool import boolean  # noqa: E402
 from ansible.plugins.callback import CallbackBase  # noqa: E402
 
@@ -135,8 +137,9 @@ class CallbackModule(CallbackBase):
         inventory = manager._inventory
         self._begin["inventory_sha256"] = _hash(getattr(inventory, "_sources", ()))
         for host in inventory.get_hosts(ignore_limits=True, ignore_restrictions=True)[:1]:
-            simulated = manager.get_vars(host=host).get("rocemesh_simulated", False)
-            self._begin["simulated"] = boolean(simulated, strict=False)
+            with contextlib.suppress(AnsibleError):  # a vault without its password: the play says so
+                simulated = manager.get_vars(host=host).get("rocemesh_simulated", False)
+                self._begin["simulated"] = boolean(simulated, strict=False)
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         """The task writes its plan into the file before it changes anything. A file of nothing else goes at the end."""

@@ -52,8 +52,13 @@ class PlannedAction(ActionBase):
         place = os.environ.get(JOURNAL)
         if place:
             # What only waits for a restart is no plan of this task; the callback writes it.
-            for entry in (each for each in entries if each["kind"] == "change"):
-                journal_file.append(pathlib.Path(place), {**entry, "kind": "planned"})
+            changes = [{**entry, "kind": "planned"} for entry in entries if entry["kind"] == "change"]
+            try:
+                journal_file.append(pathlib.Path(place), *changes)
+            except OSError as error:
+                said = f"controller: the journal {place} cannot be written: {error.strerror}. Nothing was changed."
+                remedy = "What to do: free space there, or set ROCEMESH_JOURNAL to another folder."
+                return {"failed": True, "changed": False, "msg": f"{said} {remedy}", "error_code": "journal"}
         return self._module(variables)
 
     def _module(self, variables: dict[str, Any]) -> dict[str, Any]:

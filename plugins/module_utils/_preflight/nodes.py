@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any, Iterator, Mapping
 
@@ -24,6 +25,14 @@ _NODE_SAYS = (
      f"install Python {LEAST_PYTHON} or newer there, or name it in ansible_python_interpreter"),
     (re.compile(r"future feature annotations"), "Python", systems.OLD_PYTHON),
 )  # fmt: skip
+# Where ssh fails, what is to do when it is neither address nor login.
+_SSH_SAYS = (
+    (re.compile(r"REMOTE HOST IDENTIFICATION HAS CHANGED"),
+     "if it was installed anew, compare its key by another way and replace its line in known_hosts "
+     "(ssh-keygen -R ADDRESS); if not, find out what answers at its address"),
+    (re.compile(r"waiting for privilege escalation|Connection timed out during banner exchange"),
+     "the node takes connections and does not answer in time: look at its console, load and disk"),
+)  # fmt: skip
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
 CPU_IMAGE_GIB = 6.0
@@ -40,7 +49,10 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         yield found("node_asleep", place, why=wanted["asleep"])
         return
     if reading.get("unreachable"):
-        yield found("node_unreachable", place, text=(message or "no answer").strip().removeprefix("Task failed: "))
+        text = re.sub(r"@{3,}\s*|@\s+WARNING: (.*?)\s+@", r"\1", message or "no answer").strip()
+        finding = found("node_unreachable", place, text=text.removeprefix("Task failed: "))
+        remedy = next((remedy for pattern, remedy in _SSH_SAYS if pattern.search(text)), finding.remedy)
+        yield dataclasses.replace(finding, remedy=remedy)
         return
     if reading.get("failed") and _OLD_PYTHON.search(message):
         yield found("node_python", place, text=message.strip(), remedy=systems.OLD_PYTHON)

@@ -241,3 +241,14 @@ def test_action_refuses_what_is_not_in_the_plan(tmp_path: pathlib.Path) -> None:
     one, modes = action(more, {"changed": True})
     refused = one.run(task_vars=variables)
     assert refused["failed"] and "+ leaf01: roce" in refused["msg"] and modes == [True]
+
+
+def test_action_changes_nothing_where_the_journal_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    place = tmp_path / "none" / "run.jsonl"
+    monkeypatch.setenv("ROCEMESH_JOURNAL_OF_RUN", str(place))
+    one, modes = action(CHANGED, {"changed": True})
+    result = one.run(task_vars={"inventory_hostname": "leaf01"})
+    assert result["failed"] and result["error_code"] == "journal" and modes == [True]
+    assert result["msg"].startswith("controller: ") and str(place) in result["msg"]

@@ -207,6 +207,27 @@ def test_a_vm_that_an_interrupted_run_left_off_does_not_stop_the_run_that_brings
     assert any(words in row["text"] for row in result["cautions"] if row["place"] == "gpu01")
 
 
+CHANGED_KEY = (
+    "@@@@@@@@@@@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@@@@@@@@@@@\r\n"
+    "Offending ED25519 key in /root/.ssh/known_hosts:4"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Timeout (12s) waiting for privilege escalation prompt: ", "load"),
+        (CHANGED_KEY, "ssh-keygen -R"),
+        ("Connection refused", "ansible -m ping"),
+    ],
+)
+def test_what_ssh_says_decides_what_to_do(message: str, words: str) -> None:
+    told = site()
+    told["gpu01"] = {"unreachable": True, "msg": message}
+    (row,) = [row for row in summary(found(told), [])["problems"] if (row["place"], row["thing"]) == ("gpu01", "ssh")]
+    assert words in row["remedy"] and "@@@" not in row["text"]
+
+
 @pytest.mark.parametrize(("windows", "dry"), [(False, False), (True, True)], ids=["no-restart-allowed", "check-mode"])
 def test_a_privilege_that_this_run_does_not_need_stops_nothing(windows: bool, dry: bool) -> None:
     told = site()
