@@ -124,11 +124,14 @@ def _devices(
             in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
         }
         yield from nodes.judge(name, reading, wanted)
-    for group in ("switches", "gpu_vms"):
-        answered = options["switches" if group == "switches" else "nodes"]
+    refuse = "leave --limit out where the mesh and the job are to be run: stage mesh refuses it"
+    for group, answered, remedy, level in (
+        ("switches", options["switches"], "", NOTE),
+        ("gpu_vms", options["nodes"], refuse, WARNING if options["nodes"] else NOTE),
+    ):
         for name in groups.get(group) or ():
             if name not in answered:
-                yield Finding(name, "not looked at", "it is not among the hosts of this run (--limit)", level=NOTE)
+                yield Finding(name, "not looked at", "it is not among the hosts of this run (--limit)", remedy, level)
 
 
 def _vcenters(
