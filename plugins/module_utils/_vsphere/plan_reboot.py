@@ -104,9 +104,9 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
             f"the host already is in maintenance mode and this run did not put it there: {state.story}. "
             f"{_because(state)}",
             "ask the user who entered it; it is safe to wait and run again. Only if you know that an interrupted run "
-            "of yours left it so: set in_maintenance to 'adopt' (playbooks: -e rocemesh_adopt_maintenance=HOST). It goes "
-            "on from there and leaves maintenance at the end; name the VMs to start in power_on. With 'allow' the "
-            "host stays in maintenance",
+            "of yours left it so: set in_maintenance to 'adopt' (playbooks: -e rocemesh_adopt_maintenance=HOST). It "
+            "goes on from there and leaves maintenance at the end; name the VMs to start in power_on. With 'allow' "
+            "the host stays in maintenance",
         )
 
 
