@@ -81,8 +81,7 @@ class Reading:
         self.hints: list[Hit] = []
         self.jobs: list[Record] = []
         self.opening: list[Hit] = []
-        self.lines = 0
-        self.skipped = 0
+        self.lines = self.skipped = 0
         self.field = self.nccl = self.machines = False  # machines: there are pieces of machines, not a text alone
         self._beside: set[str] = set()
         self._prompts: list[tuple[int, str]] = []  # line of a prompt, and the host that it names
@@ -111,9 +110,7 @@ class Reading:
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
         counts: dict[bytes, int] = {}
-        readers: list[Reader] = [reader() for reader in SIGN_READERS]
-        job = JobOutput()
-        readers.append(job)
+        readers: list[Reader] = [*(reader() for reader in SIGN_READERS), job := JobOutput()]
         # The last line of each form that is no longer read one by one says how far a job came.
         latest: dict[bytes, tuple[int, bytes]] = {}
         number = 0
@@ -239,8 +236,7 @@ class Reading:
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
         """As ``_line``; a long line is read in parts that overlap."""
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
-        found = [self._line(piece, number, text[at : at + _LONG], readers) for at in starts]
-        return max(found)
+        return max(self._line(piece, number, text[at : at + _LONG], readers) for at in starts)
 
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> int:
         """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0. ``facts``: nothing
@@ -352,11 +348,9 @@ def _untagged(text: str) -> str:
 def _whole(piece: Piece, most: int) -> str:
     """Its text, as far as ``most`` bytes go."""
     kept: list[bytes] = []
-    size = 0
     for chunk in piece.chunks:
-        if size <= most:
+        if sum(map(len, kept)) <= most:
             kept.append(chunk)
-            size += len(chunk)
     return b"\n".join(kept).decode("utf-8", "replace")
 
 

@@ -44,7 +44,7 @@ class Suspect:
         self.reported |= reported
 
     def as_dict(self) -> dict[str, Any]:
-        first = self.hits[0] if self.hits else None
+        sources = [*sorted({rule.source for rule in self.rules}), *([] if self.rules else [self.cause.source])]
         mended = [f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()]
         hosts = [hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd]
         hosts = [*self.odd, *hosts, *(self.said if self.reported else ())]
@@ -66,7 +66,5 @@ class Suspect:
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,
             },
-            "rests_on": sorted({rule.source for rule in self.rules}) + [self.cause.source] * (not self.rules)
-            if first
-            else [],
+            "rests_on": sources if self.hits else [],
         }

@@ -120,26 +120,14 @@ def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
     literal = ""
     for operation, value in [*parsed, (None, None)]:
         name = str(operation)
-        if name == "LITERAL" and value < 128:
-            literal += chr(value).lower().translate(_NO_DIGITS)
+        if name == "LITERAL" and not chr(value).isdigit() and value < 128:
+            literal += chr(value).lower()
             continue
-        if name == "AT" or _only_digits(name, value):
-            continue  # nothing of a line without its digits
         if len(literal) > 1 or _MARK.search(literal):
             found.add(frozenset({literal}))
         literal = ""
         found.update(map(frozenset, _inner(name, value)))
     return tuple(map(tuple, sorted(map(sorted, found), key=lambda words: (_worth(words), words), reverse=True)))
-
-
-def _only_digits(name: str, value: Any) -> bool:
-    if name in ("MAX_REPEAT", "MIN_REPEAT"):
-        return all(_only_digits(str(inner), what) for inner, what in value[2])
-    if name == "IN":
-        return all(_only_digits(str(inner), what) for inner, what in value)
-    if name == "RANGE":
-        return bool(value[0] >= _ZERO and value[1] <= _NINE)
-    return str(value) == "CATEGORY_DIGIT" or (name == "LITERAL" and _ZERO <= value <= _NINE)
 
 
 def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:

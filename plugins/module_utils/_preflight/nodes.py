@@ -7,6 +7,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from .._judge.finding import PROBLEM, WARNING, Finding
+from .._judge.sentences import Sentences
 from .._nic import gpu_state
 from .._site import support, systems
 from .controller import older
@@ -16,23 +17,7 @@ from .findings import found, from_sentence
 LEAST_PYTHON = "3.8"
 # What modules of an ansible-core say that the Python of the node is too old for.
 _OLD_PYTHON = re.compile(r"requires a minimum of Python version", re.IGNORECASE)
-# What a node says before any module runs there -> what it is about, and what to do.
-_NODE_SAYS = (
-    (re.compile(r"must have a tty"), "sudo", "take requiretty out of sudoers: Defaults:USER !requiretty"),
-    (re.compile(r"(?i)sudo password|password is required|in the sudoers|not allowed to execute"), "sudo",
-     "give ansible_become_password, from a vault, or let ansible_user use sudo for everything"),
-    (re.compile(r"python\S*: (?:command )?not found|python\S*: No such file"), "Python",
-     f"install Python {LEAST_PYTHON} or newer there, or name it in ansible_python_interpreter"),
-    (re.compile(r"future feature annotations"), "Python", systems.OLD_PYTHON),
-)  # fmt: skip
-# Where ssh fails, what is to do when it is neither address nor login.
-_SSH_SAYS = (
-    (re.compile(r"REMOTE HOST IDENTIFICATION HAS CHANGED"),
-     "if it was installed anew, compare its key by another way and replace its line in known_hosts "
-     "(ssh-keygen -R ADDRESS); if not, find out what answers at its address"),
-    (re.compile(r"waiting for privilege escalation|Connection timed out during banner exchange"),
-     "the node takes connections and does not answer in time: look at its console, load and disk"),
-)  # fmt: skip
+_SAYS = Sentences(__file__, "node_says.yml")
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
 CPU_IMAGE_GIB = 6.0
@@ -51,16 +36,15 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     if reading.get("unreachable"):
         text = re.sub(r"@{3,}\s*|@\s+WARNING: (.*?)\s+@", r"\1", message or "no answer").strip()
         finding = found("node_unreachable", place, text=text.removeprefix("Task failed: "))
-        remedy = next((remedy for pattern, remedy in _SSH_SAYS if pattern.search(text)), finding.remedy)
-        yield dataclasses.replace(finding, remedy=remedy)
+        yield dataclasses.replace(finding, remedy=_known(text, "ssh").get("remedy", finding.remedy))
         return
     if reading.get("failed") and _OLD_PYTHON.search(message):
         yield found("node_python", place, text=message.strip(), remedy=systems.OLD_PYTHON)
         return
     if reading.get("failed"):
         for finding in failed(place, "node", reading):
-            known = next((row for row in _NODE_SAYS if row[0].search(finding.text)), None)
-            yield finding if known is None else Finding(place, known[1], finding.text, known[2])
+            known = _known(finding.text)
+            yield Finding(place, known["thing"], finding.text, known["remedy"]) if known else finding
         return
     if older(str(reading.get("python") or "0"), LEAST_PYTHON):
         yield found("node_python_old", place, version=reading.get("python"), least=LEAST_PYTHON)
@@ -77,6 +61,14 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         yield found("no_rdma_with_nic" if count else "no_rdma", place, count=count)
 
 
+def _known(text: str, thing: str = "") -> Mapping[str, str]:
+    """What to do about these words, and what they are about; empty: not known."""
+    for code, row in _SAYS.table.items():
+        if thing in ("", row["thing"]) and re.search(row["pattern"], text):
+            return _SAYS.say(code, least=LEAST_PYTHON, old_python=systems.OLD_PYTHON)
+    return {}
+
+
 def _space(place: str, reading: Mapping[str, Any]) -> Iterator[Finding]:
     need = IMAGE_GIB if _devices(reading) and not reading.get("simulated") else CPU_IMAGE_GIB
     for path, free in (reading.get("free_gib") or {}).items():
@@ -89,9 +81,7 @@ def _system(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -
     engine = reading.get("engine") or {}
     there = bool(engine.get("version") or engine.get("error"))
     parts = [part for part in wanted.get("parts") or () if part != "engine" or not there]
-    unlisted = bool(wanted.get("unlisted"))
-    given = reading.get("system") or {}
-    for reason in systems.problems(given, parts, unlisted=unlisted):
+    for reason in systems.problems(reading.get("system") or {}, parts, unlisted=bool(wanted.get("unlisted"))):
         yield from_sentence(
             place, "operating system", reason, f"take a system of {systems.PAGE}, or leave out what is refused"
         )
@@ -139,8 +129,8 @@ def _support(place: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
     boards = {support.board_of(str(row.get("name") or "")) for row in gpu.get("gpus") or ()} - {""}
     for board in sorted(boards):
         refused = all(support.row(board, release, support.FIXED).is_refused for release in support.RELEASES)
-        line = support.passthrough_line(board)
-        yield found("support", place, PROBLEM if refused else WARNING, line=line, page=support.PAGE)
+        words = {"line": support.passthrough_line(board), "page": support.PAGE}
+        yield found("support", place, PROBLEM if refused else WARNING, **words)
 
 
 def _driver_or_fabric(sentence: str) -> str:
