@@ -106,7 +106,10 @@ def container(folder: Path, between: list[dict[str, Any]]) -> dict[str, tuple[in
         "Image": "sha256:1",
         "State": {"Running": True},
         "Config": {"Labels": {"io.rocemesh.request": known.said("{{ __container_request_hash }}").strip()}},
-        "HostConfig": {"RestartPolicy": {"Name": "unless-stopped"}},
+        "HostConfig": {
+            "RestartPolicy": {"Name": "unless-stopped"},
+            "Binds": [f"{folder}/mesh:/root/.ssh:ro"],
+        },
     }
     docker = folder / "bin/docker"
     docker.write_text(DOCKER.format(image=IMAGE, digest=DIGEST, seen=json.dumps(seen), mesh=folder / "mesh"))
