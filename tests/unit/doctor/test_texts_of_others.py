@@ -214,12 +214,12 @@ IBSTAT = (
 
 
 @pytest.mark.parametrize(
-    ("physical", "first"), [("LinkUp", "ib_subnet"), ("Polling", "link_faulty"), ("Disabled", "link_faulty")]
+    ("physical", "first"), [("LinkUp", "ib_subnet"), ("Polling", "link_faulty"), ("Disabled", "ib_port_disabled")]
 )
 def test_a_link_that_is_up_has_no_bad_cable(physical: str, first: str) -> None:
     found = causes(ask(IBSTAT.format(state="Down", physical=physical)))
     assert found[0] == first
-    assert (physical == "LinkUp") != ("link_faulty" in found)
+    assert (physical == "Polling") == ("link_faulty" in found)
 
 
 def test_counters_of_a_switch_are_not_of_a_nic() -> None:
