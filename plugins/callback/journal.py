@@ -222,11 +222,13 @@ class CallbackModule(CallbackBase):
 
     def _cut_short(self) -> None:
         """After Ctrl-C ansible-core calls no callback."""
-        if not self._ended and self._file is not None and not self._check:
-            self._say(
-                f"Interrupted. Journal of what was changed: {self._file}. Nothing goes on by itself but a boot that "
-                "had begun. What to do: give the same command again; it first ends a maintenance mode of this run."
-            )
+        if self._ended or self._check or not self._begin.get("inventory_sha256"):
+            return
+        recorded = f"Journal of what was changed: {self._file}." if self._file else "No change was recorded."
+        self._say(
+            f"Interrupted. {recorded} Nothing goes on by itself but a boot that had begun. What to do: give the same "
+            "command again; it first ends a maintenance mode of this run."
+        )
 
     def _say(self, text: str) -> None:
         """Where another callback prints for programs, nothing else may stand beside it."""
