@@ -1,129 +1,151 @@
-"""What roles read of switches, vCenter, ESXi hosts and VMs, as the pieces that these devices would print. Pure.
+"""What roles and runs read of devices, as facts: pieces of JSON, a fact a line. Pure.
 
-So live facts and an archive are judged by the same rules. What was not read has no line: nothing is made up. A state
-that is right on some sites is wrong where the inventory wants another: such a line begins with DIFFERS.
+No pattern reads them: ``readings.yml`` says which signs a value is, so live facts, a run's and those of an archive are
+judged by the same rules. What was not read is no fact.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from typing import Any, Iterator, Mapping
+import functools
+import json
+import re
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
-SILENT = "answer"
-DIFFERS = "not as the inventory wants it"
-_ON = {True: "on", False: "off", "enabled": "on", "disabled": "off"}
-_ADMIN = {"up": "Enabled", "down": "Disabled"}
-_OPER = {"up": "Up", "down": "Down"}
-_NO_ECN = ("disabled", "off", "false", "none")
+from .._judge.packs import loader
+from .._judge.xids import numbers
+from .readers import Found
+
+PIECE = re.compile(r"(?:^|/)facts/[\w-]+\.json$")
+SILENT = "answer"  # the name of a piece with the reason why there is nothing
+
+
+class Fact(NamedTuple):
+    """``thing``: of ``readings.yml``, or the name of a counter; ``device``: port, NIC, GPU or key, if it is of one."""
+
+    thing: str
+    value: Any
+    device: str = ""
+
+
+def of_row(kind: str, row: Mapping[str, Any], device: str = "") -> Iterator[Fact]:
+    """What was read of a row of this kind, by the ``fields`` of ``readings.yml``."""
+    fields = loader.load().lists["readings"]["fields"][kind]
+    return (Fact(thing, row[key], device) for key, thing in fields.items() if row.get(key) not in (None, ""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _entry(thing: str) -> Mapping[str, Any]:
+    """Its look, and its signs with their tests. A counter is of no thing: several signs may name it."""
+    table = loader.load().lists["readings"]
+    tests = {
+        str(test.get("sign", sign)): test
+        for sign, test in table["counters"].items()
+        if any(fnmatch.fnmatchcase(thing, name) for name in test["names"])
+    }
+    return table["things"].get(thing) or {"look": "hw_counters", "signs": tests}
+
+
+def _is(value: Any, test: Any) -> bool:
+    if not isinstance(test, Mapping):
+        return bool(test == "any" or value in test)
+    if "xids" in test:
+        return str(value) in numbers(*test["xids"].split()).split("|")
+    return isinstance(value, (int, float)) and test.get("least", value) <= value <= test.get("most", value)
+
+
+def written(folder: str, facts: Iterable[Fact]) -> dict[str, str]:
+    """Pieces with these facts, one for each look that they answer."""
+    found: dict[str, list[str]] = {}
+    for fact in facts:
+        row = {key: value for key, value in fact._asdict().items() if value != ""}
+        found.setdefault(f"{folder}/facts/{_entry(fact.thing)['look']}.json", []).append(json.dumps(row))
+    return {name: "[\n" + ",\n".join(rows) + "\n]\n" for name, rows in found.items()}
+
+
+def read(text: str) -> list[Found] | None:
+    """None: these are no facts. A sign ``trouble`` is a line that looks like trouble, and no rule knows it."""
+    try:
+        facts = [Fact(str(row["thing"]), row["value"], str(row.get("device", ""))) for row in json.loads(text)]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return [
+        Found(sign, line, f"{fact.device} {fact.thing}: {fact.value}".strip(), "", fact.device, str(fact.value))
+        for line, fact in enumerate(facts, 2)
+        for sign, test in _entry(fact.thing)["signs"].items()
+        if _is(fact.value, test)
+    ]
 
 
 def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     """``name`` is switches/NAME, esxi/NAME, vms/NAME or vcenter; ``value`` what the roles switch (switch_observed),
     esxi_host (esxi_host_pending), gpu_vm (gpu_vm_pending) and preflight (preflight_reading) published, or ``answer``
     with the reason why there is nothing. Any other name has no pieces."""
-    kind = name.partition("/")[0]
     if SILENT in value:
         return {f"{name}/{SILENT}": f"{value[SILENT]}\n"}
-    read = {"switches": _switch, "esxi": _esxi, "vms": _vm, "vcenter": _vcenter}.get(kind)
-    found = read(name, value) if read else {}
-    return {piece: "".join(f"{line}\n" for line in lines) for piece, lines in found.items() if lines}
+    if name == "vcenter":
+        return _vcenter(value)
+    read_as = {"switches": _switch, "esxi": _esxi, "vms": _vm}.get(name.partition("/")[0])
+    return written(name, read_as(value)) if read_as else {}
 
 
-def printed(label: str, value: Any, width: int = 1) -> list[str]:
-    """Label and value, as many devices print them; nothing for what was not read."""
-    return [f"{label:{width}}: {value}"] if value else []
-
-
-def _switch(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
+def _switch(value: Mapping[str, Any]) -> Iterator[Fact]:
     roce, wanted = value.get("roce") or {}, value.get("wanted") or {}
-    mode, ecn = roce.get("mode"), roce.get("ecn")
-    lines = [
-        *printed("RoCE mode", "disabled" if mode == "absent" else mode, 20),
-        *printed("PFC admin mode", _ON.get(roce.get("pfc")), 20),
-        *printed("trust mode", roce.get("trust"), 20),
-        *printed("ECN mode", ecn and ("off" if str(ecn).lower() in _NO_ECN else "on"), 20),
-        *_switch_differs(value, wanted),
-    ]
-    ports, counters = [], []
+    yield from of_row("roce", roce)
+    if wanted.get("mode") and roce.get("mode") not in (None, wanted["mode"]):
+        yield Fact("RoCE not as wanted", f"mode is {roce['mode']}, not {wanted['mode']}")
+    # What contradicts RoCE at the ports that the role configures.
+    yield from (Fact("RoCE not as wanted", problem) for problem in value.get("problems") or ())
     for port, seen in (value.get("ports") or {}).items():
-        ports.append(f"Eth{port}:")
-        ports += printed("  Admin state", _ADMIN.get(seen.get("admin")), 35)
-        ports += printed("  Operational state", _OPER.get(seen.get("oper")), 35)
-        ports += printed("  MTU", seen.get("mtu") and f"{seen['mtu']} bytes", 35)
-        if wanted:
-            ports += _port_differs(f"Eth{port}", seen, wanted)
-        counted = seen.get("counters") or {}
-        ways = [way for way in ("rx", "tx") if f"{way}_discards" in counted]
-        counters += [f"Eth{port} counters:"] if ways else []
-        counters += [f"  {way} discard packets               : {counted[f'{way}_discards']}" for way in ways]
-    unread = [f"could not be read: {row.get('what')}: {row.get('reason')}" for row in value.get("unreadable") or ()]
-    return {
-        f"{name}/roce.txt": lines,
-        f"{name}/interfaces.txt": ports,
-        f"{name}/counters.txt": counters,
-        f"{name}/unread.txt": unread,
-    }
+        yield from of_row("port", seen, str(port))
+        yield from _port_differs(str(port), seen, wanted) if wanted else ()
+        for way in ("rx", "tx"):
+            count = (seen.get("counters") or {}).get(f"{way}_discards")
+            yield from [Fact("discarded packets", count, f"{port} {way}")] if isinstance(count, int) else []
+    yield from (
+        Fact("could not be read", f"{row.get('what')}: {row.get('reason')}") for row in value.get("unreadable") or ()
+    )
 
 
-def _switch_differs(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """``problems`` are what contradicts RoCE at the ports that the role configures."""
-    mode = (value.get("roce") or {}).get("mode")
-    if wanted.get("mode") and mode and mode != wanted["mode"]:
-        yield f"{DIFFERS}, RoCE: mode is {mode}, not {wanted['mode']}"
-    for problem in value.get("problems") or ():
-        yield f"{DIFFERS}, RoCE: {problem}"
-
-
-def _port_differs(port: str, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+def _port_differs(port: str, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Fact]:
     """Of a port that the inventory gives to the site."""
     if seen.get("admin") == "down":
-        yield f"{DIFFERS}, port: {port} is shut down"
+        yield Fact("port not as wanted", "shut down", port)
     elif seen.get("oper") == "down":
-        yield f"{DIFFERS}, link: {port} has no link"
+        yield Fact("link not as wanted", "no link", port)
     if seen.get("mtu") and wanted.get("mtu") and seen["mtu"] < wanted["mtu"]:
-        yield f"{DIFFERS}, MTU: {port} has {seen['mtu']}, not {wanted['mtu']}"
+        yield Fact("MTU not as wanted", f"{seen['mtu']}, not {wanted['mtu']}", port)
     expected = wanted.get("neighbors") or ()
     systems = [str(neighbor.get("system") or "") for neighbor in seen.get("neighbors") or ()]
     if expected and systems and not any(fnmatch.fnmatch(system, want) for system in systems for want in expected):
-        yield f"{DIFFERS}, cable: {port}: LLDP mismatch: {', '.join(systems)} is none of {', '.join(expected)}"
+        yield Fact("neighbor not as wanted", f"{', '.join(systems)} is none of {', '.join(expected)}", port)
 
 
-def _esxi(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
-    rows = value.get("found") or ()
-    columns = ("name", "type", "configured", "runtime", "default")
-    lines = ["  ".join(str(row.get(column, "")) for column in columns) for row in rows]
-    head = ["Name  Type  Configured  Runtime  Default"] if lines else []
-    waits = [*(value.get("changes") or ()), *(value.get("reboot_reasons") or ())]
-    return {f"{name}/kernel.txt": head + lines + [f"{DIFFERS}, kernel: {what}" for what in waits]}
+def _esxi(value: Mapping[str, Any]) -> Iterator[Fact]:
+    for row in value.get("found") or ():
+        configured, runtime = (str(row.get(key, "")).upper() == "TRUE" for key in ("configured", "runtime"))
+        if row.get("name") == "atsSupport":
+            now, next_boot = ("on" if state else "off" for state in (runtime, configured))
+            yield Fact("atsSupport", now if now == next_boot else f"{next_boot} after a reboot")
+    for what in (*(value.get("changes") or ()), *(value.get("reboot_reasons") or ())):
+        yield Fact("kernel setting not as wanted", what)
 
 
-def _vm(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
-    keys = []
+def _vm(value: Mapping[str, Any]) -> Iterator[Fact]:
+    keys = loader.load().lists["readings"]["fields"]["key"]
     for change in value.get("changes") or ():
-        key, before = change.get("key"), change.get("before")
-        keys += [f"missing: {key}" if before is None else f'{key} = "{before}"', f"{DIFFERS}, VM: {key}"]
-    return {f"{name}/vmx": keys, f"{name}/state.txt": printed("power state", value.get("power_state"))}
+        key, before = str(change.get("key")), change.get("before")
+        yield Fact(keys.get(key, "VM not as wanted"), "missing" if before is None else str(before), key)
+    yield from of_row("vm", value)
 
 
-def _vcenter(name: str, value: Mapping[str, Any]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for reading in value.get("results") or ():  # one for each vCenter of the site
-        found |= _vcenter(name, reading)
+def _vcenter(value: Mapping[str, Any]) -> dict[str, str]:
     if value.get("failed"):
-        return {"esxi/vcenter/answer": [f"unreachable: {value.get('msg', 'did not answer')}"]}
-    for row in value.get("hosts") or ():
-        connection = row.get("connection")
-        maintenance = ("Enabled" if row["maintenance"] else "Disabled") if "maintenance" in row else ""
-        found[f"esxi/{row['asked']}/maintenance.txt"] = [
-            *([f"{row['problem']}"] if row.get("problem") else []),
-            *printed("Maintenance Mode", maintenance),
-            *printed("host is not connected to vCenter", connection != "connected" and connection),
-        ]
-        found[f"esxi/{row['asked']}/power.txt"] = printed("Power Policy", row.get("power_policy"))
-    for row in value.get("vms") or ():
-        found[f"vms/{row['asked']}/vcenter.txt"] = [
-            *([f"{row['problem']}"] if row.get("problem") else []),
-            *printed("power state", row.get("power")),
-            *printed("guest heartbeat", row.get("heartbeat")),
-        ]
+        return {f"esxi/vcenter/{SILENT}": f"unreachable: {value.get('msg', 'did not answer')}\n"}
+    found: dict[str, str] = {}
+    for reading in value.get("results") or ():  # one for each vCenter of the site
+        found |= _vcenter(reading)
+    for folder, kind in (("esxi", "host"), ("vms", "vm")):
+        for row in value.get(f"{kind}s") or ():
+            found |= written(f"{folder}/{row['asked']}", of_row(kind, row))
     return found

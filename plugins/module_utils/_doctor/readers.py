@@ -28,14 +28,15 @@ def reader_signs() -> dict[str, Sign]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """``sign``: a name of ``readers.yml``; ``host``, ``device``: where a line is not about the host or device that
-    printed it."""
+    """``host``, ``device``: where a line is not about the host or device that printed it; ``value``: by which hosts are
+    compared."""
 
     sign: str
     line: int
     quote: str
     host: str = ""
     device: str = ""
+    value: str = ""
 
 
 class Reader(Protocol):

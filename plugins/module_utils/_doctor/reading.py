@@ -15,7 +15,7 @@ from typing import Iterable, Match, Sequence
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
 from .._judge.words import Index, letters_of, way_of, ways_of
-from . import fabric
+from . import fabric, facts
 from .alarms import alarms, bare, may_alarm, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
@@ -95,17 +95,23 @@ class Reading:
         self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
-        if not fabric.PIECE.search(piece.name):
+        whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
+        if whole is None:
             self._log(piece)
             return
         text = _whole(piece, fabric.LARGEST)
-        found = fabric.read(text)
+        found = whole.read(text)
         if found is None:
             self._log(Piece(piece.name, iter((text.encode(),))))
             return
         self.lines += text.count("\n") + 1
+        self.field, self.machines = self.field or bool(found), self.machines or bool(piece.host)
+        known = {sign.name: sign for sign in self._signs} | reader_signs()
         for each in found:
-            self._add(reader_signs()[each.sign], _told(each, piece))
+            if each.sign in known:
+                self._add(known[each.sign], _told(each, piece))
+            elif each.sign == "trouble":
+                self.alarms.append(_told(each, piece))
 
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -356,7 +362,7 @@ def _whole(piece: Piece, most: int) -> str:
 
 def _told(found: Found, piece: Piece) -> Hit:
     host, placed = found.host or piece.host, bool(piece.host) and not found.host
-    return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, placed=placed)
+    return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, found.value, placed)
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:

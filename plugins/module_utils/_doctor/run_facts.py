@@ -1,7 +1,7 @@
-"""The readings of a run (nodes, switches, ESXi hosts, fabric check) as the pieces that their devices would print. Pure.
+"""The readings of a run (nodes, switches, ESXi hosts, fabric check) as pieces for the doctor. Pure.
 
-A run reads counters before and after the job: this file has what was counted in between, so old trouble is none.
-What was not read has no line: nothing is made up.
+A run reads counters before and after the job: the facts have what was counted in between, so old trouble is none.
+What was not read is no fact: nothing is made up.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known, known_from, of_host
 from . import facts, host_output
+from .facts import Fact
 
-_STATES = {"ACTIVE": "PORT_ACTIVE (4)", "ARMED": "PORT_ARMED (3)", "INIT": "PORT_INIT (2)", "DOWN": "PORT_DOWN (1)"}
-_MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
-_SLOWED = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
 
 
 def pieces(
@@ -26,41 +24,47 @@ def pieces(
     found: dict[str, str] = {}
     lossy = _lossy(evidence)
     known = known_from((evidence.get("job") or {}).get("known_xids") or ())
+    said = {
+        piece: text
+        for name, output in _each(evidence.get("hosts"))
+        for piece, text in host_output.pieces(name, output).items()
+    }
     for name, moments in _each(evidence.get("rdma")):
         own = {word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()}
-        lines = _node(name, own, known)
-        if lossy:
-            lines.pop("mlnx_qos.txt", None)
-        found |= {f"hosts/{name}/{piece}": "\n".join(printed) + "\n" for piece, printed in lines.items() if printed}
+        newest = _newest(own)
+        if newest.get("error") and not newest.get("devices"):
+            found[f"hosts/{name}/{facts.SILENT}"] = f"unreachable: {' '.join(str(newest['error']).split())}\n"
+            continue
+        # The kernel's log knows which Xids are of this run.
+        left_out = {"Xid"} if f"hosts/{name}/dmesg.txt" in said else set()
+        left_out |= {"trusts", "PFC priorities"} if lossy else set()
+        read = (fact for fact in _node(name, own, known) if fact.thing not in left_out)
+        found |= facts.written(f"hosts/{name}", read)
     for name, moments in _each(evidence.get("switches")):
         found |= facts.pieces(f"switches/{name}", _switch(moments))
     for name, rows in (esxi if isinstance(esxi, Mapping) else {}).items():
         if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
             found |= facts.pieces(f"esxi/{name}", {"found": rows})
-    vcenter = evidence.get("vcenter")
-    found |= facts.pieces("vcenter", vcenter) if isinstance(vcenter, Mapping) else {}
-    for name, output in _each(evidence.get("hosts")):
-        for piece, text in host_output.pieces(name, output).items():
-            # Beside what was made of the readings, but for the kernel's log: that knows which Xids are of this run.
-            found[piece] = text if piece.endswith("/dmesg.txt") else found.get(piece, "") + text
+    found |= facts.pieces("vcenter", evidence["vcenter"]) if isinstance(evidence.get("vcenter"), Mapping) else {}
     report = (evidence.get("fabric") or {}).get("report")
     if report:
         found["fabric/fabric.json"] = json.dumps(report, indent=1, default=str)
-    return found
+    return {**found, **said}
 
 
 def speed(pace: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
-    """``pace``: `figures.speed.Speed` as a result; only what is slow makes a line. ``hosts``: name in the inventory ->
+    """``pace``: `figures.speed.Speed` as a result; only what is slow is a fact. ``hosts``: name in the inventory ->
     what the host calls itself."""
-    found: dict[str, str] = {}
+    read: dict[str, list[Fact]] = {}
     if pace.get("state") == "bad":
-        found["job/speed.txt"] = f"all-reduce bandwidth {pace['bus_gb_s']:.4g} GB/s, expected {pace['link_gb_s']:.4g}\n"
+        figures = f"{pace['bus_gb_s']:.4g} of {pace['link_gb_s']:.4g} GB/s"
+        read["job"] = [Fact("exchange below what the links carry", figures)]
     names = {str(own): name for name, own in hosts.items()}
     for each in pace.get("slow_copies") or ():
-        place = f"hosts/{names.get(each['host'], each['host'])}/gpu-copy.txt"
-        line = f"GPU copy behind the others: rank {each['rank']}, {each['gb_s']:.4g} GB/s from and to the host, others "
-        found[place] = found.get(place, "") + line + f"{each['usual_gb_s']:.4g}\n"
-    return found
+        text = f"{each['gb_s']:.4g} GB/s from and to the host, others {each['usual_gb_s']:.4g}"
+        place = f"hosts/{names.get(each['host'], each['host'])}"
+        read.setdefault(place, []).append(Fact("GPU copy behind the others", text, f"rank {each['rank']}"))
+    return {piece: text for place, said in read.items() for piece, text in facts.written(place, said).items()}
 
 
 def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,30 +110,18 @@ def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((moments[key] for key in ("after", "before", "start") if moments.get(key)), {})
 
 
-def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> dict[str, list[str]]:
-    newest = _newest(moments)
-    if newest.get("error") and not newest.get("devices"):
-        return {facts.SILENT: [f"unreachable: {' '.join(str(newest['error']).split())}"]}
+def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
     before = {_port(device): device for device in (moments.get("before") or {}).get("devices") or ()}
-    after = (moments.get("after") or {}).get("devices") or ()
-    found: dict[str, list[str]] = {"hw_counters.txt": [], "ethtool-S.txt": []}
-    for device in after:
-        for kind, piece in (("counters", "hw_counters"), ("hw_counters", "hw_counters"), ("ethtool", "ethtool-S")):
+    for device in (moments.get("after") or {}).get("devices") or ():
+        for kind, new in (device.get("counters") or {}).items():
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
-            counted = _moved(old, (device.get("counters") or {}).get(kind) or {})
-            found[f"{piece}.txt"] += [f"{name}: {count}" for name, count in counted.items()]
-    devices = newest.get("devices") or ()
-    found["ethtool.txt"] = [line for device in devices for line in _speed(device)]
-    found["ibv_devinfo.txt"] = [line for device in devices for line in _device(device)]
-    found["ip-link.txt"] = [
-        f"{number}: {device['netdev']}: <BROADCAST,MULTICAST> mtu {device['netdev_mtu']}"
-        for number, device in enumerate(devices, 2)
-        if device.get("netdev") and device.get("netdev_mtu")
-    ]
-    found["show_gids.txt"] = [_gid(device, gid) for device in devices for gid in device.get("gids") or ()]
-    found["mlnx_qos.txt"] = [line for device in devices for line in _qos(device.get("qos") or {})]
+            for counter, count in _moved(old, new or {}).items():
+                yield Fact(counter, count, str(device.get("name")))
+    for device in _newest(moments).get("devices") or ():
+        yield from _device(device)
     gpus = (moments.get("start") or {}).get("gpus")
-    return {**found, **(_gpus(name, gpus, known) if isinstance(gpus, Mapping) else {})}
+    if isinstance(gpus, Mapping):
+        yield from _gpus(name, gpus, known)
 
 
 def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -146,54 +138,33 @@ def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int
     }
 
 
-def _device(device: Mapping[str, Any]) -> list[str]:
-    mtu = device.get("active_mtu")
-    printed = {
-        "state:\t": _STATES.get(device.get("state", "")),
-        "active_mtu:": f"{mtu} ({_MTUS[mtu]})" if mtu in _MTUS else "",
-        "link_layer:": device.get("link_layer"),
-    }
-    return [f"hca_id:\t{device.get('name')}", *(f"\t\t\t{name}\t\t{text}" for name, text in printed.items() if text)]
-
-
-def _speed(device: Mapping[str, Any]) -> list[str]:
-    """The port's rate as ethtool words it: nodes are compared by it."""
+def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
+    name, qos = str(device.get("name") or ""), device.get("qos") or {}
+    yield from facts.of_row("nic", device, name)
     rate = str(device.get("rate") or "").partition(" ")[0]
-    return [f"\tSpeed: {int(rate)}000Mb/s"] if rate.isdigit() else []
-
-
-def _gid(device: Mapping[str, Any], gid: Mapping[str, Any]) -> str:
-    version = "v2" if str(gid.get("type")).endswith("v2") else "v1"
-    parts = (device.get("name"), device.get("port", 1), gid.get("index"), gid.get("gid"), gid.get("ipv4") or "")
-    return "\t".join(map(str, (*parts, version, gid.get("netdev") or "")))
-
-
-def _qos(qos: Mapping[str, Any]) -> list[str]:
-    lines = [f"Priority trust state: {qos['trust']}"] if qos.get("trust") else []
+    yield from [Fact("link rate", int(rate) * 1000, name)] if rate.isdigit() else []  # Mb/s, as ethtool says it
+    yield from facts.of_row("qos", qos, name)
     if isinstance(qos.get("pfc_priorities"), (list, tuple)):
-        on = "   ".join(str(int(priority in qos["pfc_priorities"])) for priority in range(8))
-        lines += ["PFC configuration:", f"\tenabled     {on}"]
-    return lines
+        yield Fact("PFC priorities", ",".join(map(str, qos["pfc_priorities"])) or "none", name)
+    gids = {(str(gid.get("type"))[-2:], str(gid.get("gid")).lower()[:4] == "fe80") for gid in device.get("gids") or ()}
+    if ("v2", False) in gids:
+        yield Fact("GIDs", "RoCE v2", name)
+    elif len(device.get("gids") or ()) > 1:
+        yield Fact("GIDs", "link-local" if all(local for _version, local in gids) else "RoCE v1", name)
 
 
-def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> dict[str, list[str]]:
-    kernel = [
-        f"NVRM: Xid (PCI:{xids.bus}): {xid}, {count} times"
-        for xids in of_host(name, gpus, known).values()
-        for xid, count in xids.bad.items()
-    ]
-    smi = facts.printed("Driver Version", (gpus.get("driver") or {}).get("loaded"))
+def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
+    for xids in of_host(name, gpus, known).values():
+        yield from (Fact("Xid", xid, xids.bus) for xid in xids.bad)
+    yield from facts.of_row("driver", gpus.get("driver") or {})
     for gpu in gpus.get("state") or ():
-        reasons = gpu.get("slowed") or ()
-        smi += [f"{title:34}: Active" for title in _SLOWED if title.lower().replace(" ", "_") in reasons]
-        remapped = "" if gpu.get("remap_failed") is None else "Yes" if gpu["remap_failed"] else "No"
-        smi += facts.printed("Remapping Failure Occurred", remapped, 34)
-        smi += facts.printed("Fabric State", gpu.get("fabric"), 34)
+        bus = str(gpu.get("bus") or "")
+        yield from (Fact("slowed", reason, bus) for reason in gpu.get("slowed") or ())
+        yield from facts.of_row("gpu", gpu, bus)
     # Without NVSwitches it has nothing to do and may well be off.
-    switched = any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ())
     manager = (gpus.get("fabric_manager") or {}).get("state")
-    service = facts.printed("nvidia-fabricmanager.service", switched and manager)
-    return {"dmesg.txt": kernel, "nvidia-smi-q.txt": smi, "fabricmanager.txt": service}
+    if manager and any(row.get("kind") == "nvswitch" for row in gpus.get("pci") or ()):
+        yield Fact("Fabric Manager", manager)
 
 
 def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -204,9 +204,6 @@ def test_a_rank_that_computes_slower_is_no_trouble_of_the_path() -> None:
         ),
         pytest.param("esxi/esx01/power.txt", "Power Policy: Low Power", "esxi_setting", id="low power"),
         pytest.param("esxi/esx01/power.txt", "Power Policy: Balanced", "", id="what ESXi comes with"),
-        pytest.param(
-            "hosts/gpu02/gpu-copy.txt", "GPU copy behind the others: rank 1, 6 GB/s", "gpu_pcie_degraded", id="copy"
-        ),
     ],
 )
 def test_what_a_setting_means_beside_what_makes_it_right(piece: str, line: str, cause: str) -> None:
@@ -217,4 +214,5 @@ def test_what_a_setting_means_beside_what_makes_it_right(piece: str, line: str, 
 def test_the_power_policy_that_vcenter_shows_is_that_host_s() -> None:
     row = {"asked": "esx01", "problem": "", "connection": "connected", "power_policy": "Low Power"}
     texts = facts.pieces("vcenter", {"hosts": [row, {**row, "asked": "esx02", "power_policy": None}]})
-    assert texts["esxi/esx01/power.txt"] == "Power Policy: Low Power\n" and "esxi/esx02/power.txt" not in texts
+    assert [found.sign for found in facts.read(texts["esxi/esx01/facts/power.json"]) or ()] == ["esxi_power"]
+    assert "esxi/esx02/facts/power.json" not in texts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
@@ -71,7 +72,7 @@ def test_a_host_that_did_not_answer_says_so_and_one_that_nobody_asked_says_nothi
 def test_vcenter_and_hosts_are_evidence_for_the_doctor() -> None:
     vcenter = {"hosts": [{"asked": "esx01", "maintenance": True}]}
     texts = run_facts.pieces({"hosts": {"gpu02": {"said": SAID, "since": 0}}, "vcenter": vcenter})
-    assert texts["esxi/esx01/maintenance.txt"] == "Maintenance Mode: Enabled\n"
+    assert json.loads(texts["esxi/esx01/facts/maintenance.json"]) == [{"thing": "maintenance mode", "value": True}]
     assert texts["containers/gpu02/env.txt"] == "NCCL_IB_DISABLE=1\n"
 
 
@@ -82,14 +83,15 @@ def test_what_a_host_says_stands_beside_its_readings_but_for_the_kernel_s_log() 
         {"rdma": {"gpu01": {"start": {"gpus": gpus}}}, "hosts": {"gpu01": {"said": said, "since": 0}}}
     )
     assert texts["hosts/gpu01/dmesg.txt"] == "[ 1.0] mine\n"
-    assert "HW Slowdown" in texts["hosts/gpu01/nvidia-smi-q.txt"] and "more" in texts["hosts/gpu01/nvidia-smi-q.txt"]
+    assert "hosts/gpu01/facts/dmesg.json" not in texts
+    assert "hw_slowdown" in texts["hosts/gpu01/facts/nvidia-smi-q.json"]
+    assert texts["hosts/gpu01/nvidia-smi-q.txt"] == "more\n"
 
 
-def test_a_slower_port_has_the_words_of_ethtool() -> None:
+def test_the_rate_of_a_port_is_in_megabits_as_ethtool_has_it() -> None:
     device = {"name": "mlx5_0", "rate": "25 Gb/sec (1X EDR)"}
-    assert run_facts.pieces({"rdma": {"gpu01": {"start": {"devices": [device]}}}})["hosts/gpu01/ethtool.txt"] == (
-        "\tSpeed: 25000Mb/s\n"
-    )
+    texts = run_facts.pieces({"rdma": {"gpu01": {"start": {"devices": [device]}}}})
+    assert [each["value"] for each in json.loads(texts["hosts/gpu01/facts/ethtool.json"])] == [25000]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_nics_without_a_lossless_class_are_as_wished_where_none_is_asked_for(
 ) -> None:
     readings = {host: {"start": {"devices": [{"name": "mlx5_0", "qos": qos}]}} for host in ("gpu01", "gpu02")}
     texts = run_facts.pieces({"rdma": readings, "job": {"nic_qos": wanted}})
-    assert ("hosts/gpu01/mlnx_qos.txt" in texts) == told_
+    assert ("hosts/gpu01/facts/mlnx_qos.json" in texts) == told_
 
 
 def test_nics_that_differ_are_told_though_none_is_asked_for() -> None:
@@ -258,7 +260,7 @@ def test_nics_that_differ_are_told_though_none_is_asked_for() -> None:
         host: {"start": {"devices": [{"name": "mlx5_0", "qos": {"trust": trust, "pfc_priorities": []}}]}}
         for host, trust in (("gpu01", "dscp"), ("gpu02", "pcp"))
     }
-    assert "hosts/gpu02/mlnx_qos.txt" in run_facts.pieces({"rdma": readings, "job": {"nic_qos": False}})
+    assert "hosts/gpu02/facts/mlnx_qos.json" in run_facts.pieces({"rdma": readings, "job": {"nic_qos": False}})
 
 
 @pytest.mark.parametrize("name", ["cpupower.txt", "kernel-config.txt"])

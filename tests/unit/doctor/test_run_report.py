@@ -100,7 +100,7 @@ def test_what_was_counted_before_the_run_is_no_trouble_of_the_run() -> None:
     assert told(rdma=readings)["verdict"] == "no_fault_seen"
 
 
-def test_gpus_switches_and_hosts_speak_in_the_words_of_their_tools() -> None:
+def test_gpus_switches_and_hosts_are_facts_with_their_places() -> None:
     readings = copy.deepcopy(RUN.rdma())
     readings["gpu01"]["start"]["gpus"] = {
         "xids": [{"bus": "0000:3b:00.0", "xid": 79, "count": 1}],
@@ -113,11 +113,9 @@ def test_gpus_switches_and_hosts_speak_in_the_words_of_their_tools() -> None:
     switches["sw01"]["after"]["roce"] = {"mode": "lossless", "pfc": "enabled"}
     switches["sw01"]["after"]["ports"]["1/1"].update(admin="down", oper="down", mtu=1500)
     texts = run_facts.pieces({"rdma": readings, "switches": switches}, {"esx01": [KERNEL]})
-    assert "Xid (PCI:0000:3b:00.0): 79" in texts["hosts/gpu01/dmesg.txt"]
-    assert "HW Thermal Slowdown" in texts["hosts/gpu01/nvidia-smi-q.txt"]
-    assert texts["hosts/gpu01/fabricmanager.txt"] == "nvidia-fabricmanager.service: failed\n"
-    assert "Disabled" in texts["switches/sw01/interfaces.txt"]
-    assert "atsSupport" in texts["esxi/esx01/kernel.txt"]
+    places = ("hosts/gpu01/{}dmesg", "hosts/gpu01/{}nvidia-smi-q", "hosts/gpu01/{}fabricmanager")
+    assert {place.format("facts/") + ".json" for place in places} <= texts.keys()
+    assert '{"thing": "Xid", "value": 79, "device": "0000:3b:00.0"}' in texts["hosts/gpu01/facts/dmesg.json"]
     found = set(causes(doctor.diagnose(None, texts)))
     assert {"gpu_fault", "gpu_throttled", "fabric_manager", "switch_port_off", "esxi_setting"} <= found
 
@@ -125,10 +123,8 @@ def test_gpus_switches_and_hosts_speak_in_the_words_of_their_tools() -> None:
 def test_discards_of_a_switch_are_those_of_the_run() -> None:
     switches = copy.deepcopy(RUN.switches())
     switches["sw01"]["after"]["ports"]["1/1"]["counters"]["tx_discards"] = 2 + 40000
-    assert (
-        "tx discard packets               : 40000"
-        in run_facts.pieces({"switches": switches})["switches/sw01/counters.txt"]
-    )
+    piece = run_facts.pieces({"switches": switches})["switches/sw01/facts/counters.json"]
+    assert {"thing": "discarded packets", "value": 40000, "device": "1/1 tx"} in json.loads(piece)
 
 
 def test_a_device_that_did_not_answer_is_named() -> None:

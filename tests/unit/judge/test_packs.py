@@ -60,7 +60,25 @@ def test_readers_yml_names_only_signs_of_readers() -> None:
     listed = yaml_files.read(loader.FOLDER / "readers.yml")
     said = {text for part in (readers, job_output, fabric) for text in re.findall(r'"(\w+)"', inspect.getsource(part))}
     said |= {f"checked_{name}" for name in {*listed["measured"].values(), *listed["things"].values(), "other"}}
+    said |= typed_signs()
     assert [name for name in listed["signs"] if name.replace("wide_", "") not in said] == []
+
+
+def typed_signs() -> set[str]:
+    table = yaml_files.read(loader.FOLDER / "readings.yml")
+    counters = {str(test.get("sign", name)) for name, test in table["counters"].items()}
+    return counters.union(*(thing["signs"] for thing in table["things"].values())) - {"trouble"}
+
+
+def test_readings_yml_names_signs_things_and_looks_that_there_are() -> None:
+    packs, table = loader.load(), yaml_files.read(loader.FOLDER / "readings.yml")
+    known = {name for _pack, name, _sign in packs.signs()} | packs.lists["readers"]["signs"].keys()
+    assert typed_signs() <= known
+    assert {thing for fields in table["fields"].values() for thing in fields.values()} <= table["things"].keys()
+    looks = {piece for look in packs.lists["looks"].values() for piece in look["pieces"]}
+    answered = {thing["look"] for thing in table["things"].values()}
+    # What no command of a look prints: of a run alone, and of what vCenter knows of a VM.
+    assert answered - looks <= {"unread", "gpu-copy", "speed", "state", "vcenter", "vmx"}
 
 
 def test_sound_pack_of_a_site_has_no_problem(tmp_path: pathlib.Path) -> None:

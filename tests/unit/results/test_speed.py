@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -154,5 +155,6 @@ def test_only_what_is_slow_is_told_to_the_doctor_under_the_names_of_the_inventor
     assert run_facts.speed(good, hosts) == run_facts.speed({}, hosts) == {}
     bad = speed.judge(ranks(seconds_for(5.0), copies=(24.0, 6.0, 24.0, 24.0)), WIRE, 4, None).as_result()
     told = run_facts.speed(bad, hosts)
-    assert told["job/speed.txt"] == "all-reduce bandwidth 5 GB/s, expected 12\n"
-    assert told["hosts/node2/gpu-copy.txt"].startswith("GPU copy behind the others: rank 1, 6 GB/s")
+    assert [each["value"] for each in json.loads(told["job/facts/speed.json"])] == ["5 of 12 GB/s"]
+    (copy,) = json.loads(told["hosts/node2/facts/gpu-copy.json"])
+    assert copy["device"] == "rank 1" and copy["value"].startswith("6 GB/s")

@@ -12,6 +12,7 @@
     jobs.yml                  what programs print of how far their job came
     layers.yml                layers from the ground up, and who owns each
     readers.yml               signs that readers find, and those of the fabric check's faults
+    readings.yml              which signs a value is that roles and runs have read
     keys.yml                  which keys a pack may have, for the check of packs
     order.yml                 which rule and sign counts first where two say as much
 
@@ -34,7 +35,7 @@ from ..xids import numbers
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "alarms", "forms", "jobs")
+LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "readings", "alarms", "forms", "jobs")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
