@@ -180,3 +180,11 @@ def test_settings_that_the_inventory_gives_one_host_are_no_other_hosts(
         for name in "ab"
     }  # fmt: skip
     assert found == settings
+
+
+@pytest.mark.parametrize("own", [{}, {"esxi_host_name": "esx01.example.org"}])
+def test_pci_devices_are_asked_of_the_host_as_vcenter_calls_it(own: dict[str, str]) -> None:
+    asked = templated(
+        "playbooks/tasks/pci.yml", "rocemesh.multinode.esxi_pci_info", "esxi_hostname", inventory_hostname="a", **own
+    )
+    assert asked == own.get("esxi_host_name", "a")
