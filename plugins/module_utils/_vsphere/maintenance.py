@@ -71,8 +71,8 @@ class Maintenance:
 
     def _own(self, asked: datetime.datetime, sure: bool) -> None:
         """Write the mark: from here on every controller can tell that this maintenance mode is this run's."""
+        self.entered = sure or self._records is None  # whatever comes of the mark
         if self._records is None:
-            self.entered = True
             return
         entry = self._records.entry_since(asked, mine_only=not sure)
         if entry is None and not sure:

@@ -179,6 +179,19 @@ def test_what_this_run_entered_is_its_own_until_it_left() -> None:
     assert site.calls == ["EnterMaintenanceMode_Task", "ExitMaintenanceMode_Task"]
 
 
+def test_what_was_entered_is_this_runs_whatever_becomes_of_the_mark() -> None:
+    class Silent(Records):
+        def entry_since(self, asked: datetime.datetime, mine_only: bool) -> MaintenanceEvent | None:
+            raise GONE
+
+    mode, _site = window(Silent())
+    with pytest.raises(UnreachableError):
+        mode.enter("")
+    assert mode.is_ours and mode.is_on()
+    mode.leave()
+    assert not mode.is_on()
+
+
 def test_what_is_somebody_elses_by_now_is_left_as_it_is() -> None:
     records = Records()
     mode, site = window(records)
