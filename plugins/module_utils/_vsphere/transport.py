@@ -672,7 +672,7 @@ class Connection:
                         fault.msg = error.localizedMessage
                 raise _from_fault(fault, host, doing, "", None)
             if self.clock() >= deadline:
-                cancelled = cancel and self._cancel(self.reference("task", moid))
+                cancelled = cancel and self._cancel(moid, doing, host)
                 raise ApplyError(
                     "{}: not done after {:.0f} s{}".format(
                         doing, timeout, "; the task was cancelled" if cancelled else ""
@@ -697,10 +697,10 @@ class Connection:
                     fault="ManagedObjectNotFound",
                 )
 
-    def _cancel(self, task: Any) -> bool:
+    def _cancel(self, moid: str, doing: str, host: str) -> bool:
         try:
-            task.CancelTask()
-        except (*BROKEN_LINK, vmodl.MethodFault):
+            self.ask(host, f"cancel: {doing}", lambda: self.reference("task", moid).CancelTask())
+        except LayerError:
             return False
         return True
 
@@ -789,8 +789,10 @@ class Connection:
             time=vim.event.EventFilterSpec.ByTime(beginTime=since),
         )
         try:
-            events = self.content.eventManager.QueryEvents(filter=spec)
-        except vmodl.MethodFault:
+            events = self.ask(
+                self.name, "reading the events of the VM", lambda: self.content.eventManager.QueryEvents(filter=spec)
+            )
+        except (ApplyError, CredentialError):
             return None
         keys = {
             option.key.lower()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import datetime
 import http.client
 import ssl
+import xml.parsers.expat
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -178,3 +180,27 @@ def test_login_claims_that_nothing_was_changed_only_as_the_first(monkeypatch: py
     with pytest.raises(CredentialError) as later:
         connection.reopen()
     assert "othing was changed" not in str(later.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (http.client.RemoteDisconnected("gone"), UnreachableError),
+        (xml.parsers.expat.ExpatError("no element"), UnreachableError),
+        (vim.fault.NoPermission(privilegeId="System.View"), None),
+    ],
+)
+def test_events_of_a_vm_that_cannot_be_read_are_an_error_like_any_other(raised: Exception, expected: Any) -> None:
+    def query(**_spec: Any) -> Any:
+        raise raised
+
+    connection = Connection(ENDPOINT)
+    events = SimpleNamespace(QueryEvents=query)
+    connection._service = object()
+    connection._content = SimpleNamespace(about=SimpleNamespace(apiType="VirtualCenter"), eventManager=events)
+    vm, since = vim.VirtualMachine("vm-1"), datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    if expected is None:
+        assert connection.keys_changed_since(vm, since) is None
+        return
+    with pytest.raises(expected, match="reading the events of the VM"):
+        connection.keys_changed_since(vm, since)
