@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Callable, Iterator
 
-from .._layer import LayerError, UnreachableError, VerifyError
+from .._layer import ApplyError, LayerError, UnreachableError, VerifyError
 from .plan import KERNEL_LIST
 from .transport import Connection
 
@@ -47,6 +47,7 @@ class HostBoot:
         self._reference = reference
         self._host = host
         self._limit = limit
+        self._silence = ""
         self.never_began = False
 
     def carry_out(self, before: datetime.datetime | None) -> float:
@@ -150,16 +151,17 @@ class HostBoot:
     def answers(self) -> bool:
         try:
             self._connection.run_esxcli(self._reference(), self._host, KERNEL_LIST)
-        except UnreachableError:
+        except (UnreachableError, ApplyError) as error:  # what esxcli needs starts later than the host connects
+            self._silence = f"answers no command ({error})"
             return False
         return True
 
     def _gave_up(self, seen: str, was_down: bool, boot_time: Any) -> LayerError:
         limit = f"{self._limit:.0f} s"
-        boot = "its old boot time" if boot_time is not None else "no boot time"
+        said = "reports its old boot time" if boot_time is not None else "reports no boot time"
         if seen == "connected":
             return VerifyError(
-                f"{limit} after the reboot was accepted, the host reports {boot}"
+                f"{limit} after the reboot was accepted, the host {self._silence or said}"
                 + ("" if was_down else " and was never seen down"),
                 host=self._host,
                 thing="ESXi host",

@@ -716,7 +716,11 @@ class Connection:
             argument = [kind(name=name, val=text) for name, text in esxcli.arguments(values or {})]
             return executer.ExecuteSoap(moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None)
 
-        result = self.ask(host_name, doing, call)
+        try:
+            result = self.ask(host_name, doing, call)
+        except GoneError:
+            self._executers.pop(host._moId, None)  # that of the boot before
+            raise
         if result is None:
             raise ParseError("no answer to " + doing, host=host_name, raw="")
         if result.fault is not None:

@@ -115,6 +115,27 @@ def test_a_host_that_stays_up_for_three_minutes_was_never_told_to() -> None:
     assert asked.never_began and 180.0 <= site.time.now < 186.0
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_fault_of_a_host_that_just_booted_is_no_answer_yet(refused: bool) -> None:
+    class Waking(FakeSite):
+        asked = 0
+
+        def run_esxcli(self, host: Any, host_name: str, command: str, values: Any = None) -> Any:
+            self.asked += 1
+            if refused or self.asked < 4:
+                raise ApplyError("the object was not found", host="esx01")
+            return super().run_esxcli(host, host_name, command, values)
+
+    site = Waking()
+    if not refused:
+        boot(site).carry_out(BOOT)
+        assert site.asked == 4
+        return
+    with pytest.raises(LayerError, match=r"answers no command .*not found"):
+        boot(site).carry_out(BOOT)
+    assert site.time.now >= 900.0
+
+
 def test_disconnected_is_final_after_a_minute() -> None:
     class Disconnected(FakeSite):
         def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:

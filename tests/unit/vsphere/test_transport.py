@@ -19,6 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
     Connection,
     Endpoint,
+    GoneError,
     SessionLostError,
     fault_text,
     ssl_context,
@@ -204,3 +205,17 @@ def test_events_of_a_vm_that_cannot_be_read_are_an_error_like_any_other(raised: 
         return
     with pytest.raises(expected, match="reading the events of the VM"):
         connection.keys_changed_since(vm, since)
+
+
+def test_a_host_that_booted_is_asked_by_another_executer_if_the_old_one_is_gone() -> None:
+    class Executer:
+        def ExecuteSoap(self, **_call: Any) -> Any:
+            raise vmodl.fault.ManagedObjectNotFound()
+
+    connection = Connection(ENDPOINT)
+    connection._service = SimpleNamespace(_stub=None)
+    connection._executers = {"host-1": Executer(), "host-2": Executer()}
+    transport._executer_type()
+    with pytest.raises(GoneError):
+        connection.run_esxcli(SimpleNamespace(_moId="host-1"), "esx01", "system.settings.kernel.list")
+    assert list(connection._executers) == ["host-2"]
