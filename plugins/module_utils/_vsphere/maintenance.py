@@ -9,7 +9,7 @@ from .._layer import ApplyError, LayerError, UnreachableError
 from .ownership import Mark, last_entry
 from .records import HostRecords
 from .run_identity import Run
-from .transport import Connection
+from .transport import Connection, may_have_arrived
 
 
 class Maintenance:
@@ -64,7 +64,7 @@ class Maintenance:
             connection.wait(task, doing, self._host, self._limit + 10.0, cancel=True, reached=self.is_on)
         except UnreachableError as error:
             # where the link broke, the request may have arrived all the same
-            if "fault" in error.details or not connection.followed(self.is_on):
+            if not may_have_arrived(error) or not connection.followed(self.is_on):
                 raise
             sure = False
         self._own(asked, sure)
@@ -132,7 +132,7 @@ class Maintenance:
         try:
             self._ask_to_leave(doing)
         except UnreachableError as error:
-            if "fault" in error.details:
+            if not may_have_arrived(error):
                 raise
             # carried out and never answered, or never arrived: the host says which, and leaving twice is harmless
             if not self._connection.followed(self._is_off):

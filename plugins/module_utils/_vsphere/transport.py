@@ -148,13 +148,18 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         ) from error
 
 
+def may_have_arrived(error: LayerError) -> bool:
+    """No answer came, or vCenter lost the host in the middle of it. Any other error says that nothing was done."""
+    return isinstance(error, UnreachableError) and error.details.get("fault") in (None, "HostCommunication")
+
+
 @contextlib.contextmanager
 def unanswered() -> Iterator[None]:
-    """Around a request that changes something: without an answer nobody knows what became of it. A fault is one."""
+    """Around a request that changes something: it is said where nobody knows what became of it."""
     try:
         yield
     except UnreachableError as error:
-        if "fault" not in error.details:
+        if may_have_arrived(error):
             error.args = (f"{error} Whether it was carried out is not known.",)
         raise
 

@@ -20,6 +20,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.owners
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import HostRecords
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import vmodl
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite, host_row, vm_row
 
@@ -109,6 +110,32 @@ def test_a_host_that_goes_down_within_three_minutes_was_told_to_although_the_ans
 
 def test_a_host_that_stays_up_for_three_minutes_was_never_told_to() -> None:
     site = Booting(down=1e9, back=1e9)
+    asked = boot(site)
+    with pytest.raises(UnreachableError, match="did not arrive"):
+        asked.carry_out(BOOT)
+    assert asked.never_began and 180.0 <= site.time.now < 186.0
+
+
+class Severed(FakeSite):
+    """vCenter loses the host while it passes the request on: the task ends with that, whatever becomes of the host."""
+
+    arrives = True
+
+    def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:
+        booted = self.rows["host-1"]["runtime.bootTime"]
+        task = super().call(moid, method, arguments)
+        if method == "RebootHost_Task":
+            if not self.arrives:
+                self.rows["host-1"]["runtime.bootTime"] = booted
+            error = SimpleNamespace(fault=vmodl.fault.HostCommunication(), localizedMessage="lost")
+            self.task_states[task._moId] = {"info.state": "error", "info.error": error}
+        return task
+
+
+def test_a_task_that_lost_the_host_on_its_way_may_have_rebooted_it() -> None:
+    boot(Severed()).carry_out(BOOT)
+    site = Severed()
+    site.arrives = False
     asked = boot(site)
     with pytest.raises(UnreachableError, match="did not arrive"):
         asked.carry_out(BOOT)

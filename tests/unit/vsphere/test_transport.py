@@ -145,7 +145,7 @@ ROTATED = ssl.SSLCertVerificationError(1, "certificate verify failed")
 ROTATED.verify_message = "self-signed certificate"
 
 
-@pytest.mark.parametrize("raised", [ROTATED, TimeoutError("timed out")])
+@pytest.mark.parametrize("raised", [ROTATED, TimeoutError("timed out"), vmodl.fault.HostCommunication()])
 def test_request_without_answer_is_not_known_to_be_carried_out(raised: Exception) -> None:
     """Neither that it was sent nor that it was not: a certificate may be another one at the next connection."""
 
