@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from .._layer import ApplyError, LayerError, UnreachableError
+from .._layer import ApplyError, LayerError
 from .plan_reboot import Timeouts
 from .power import VmPower
-from .transport import PATIENCE, Connection
+from .transport import PATIENCE, Connection, may_have_arrived
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +60,8 @@ class Guests:
             connection.start(
                 stop.name, "shut down the guest", lambda: connection.reference("vm", stop.moid).ShutdownGuest()
             )
-        except UnreachableError as error:
-            if "fault" in error.details:
-                del self.asked[stop.moid]
-                raise
-        except LayerError:
-            if not self._is_off(stop.moid):  # another client may have been faster
+        except LayerError as error:
+            if not may_have_arrived(error) and not self._is_off(stop.moid):  # another client may have been faster
                 del self.asked[stop.moid]
                 raise
         self._waiting.append(stop)

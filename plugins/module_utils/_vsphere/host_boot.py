@@ -5,22 +5,18 @@ from __future__ import annotations
 import datetime
 from typing import Any, Callable, Iterator
 
-from .._layer import LayerError, UnreachableError, VerifyError
+from .._layer import ApplyError, LayerError, UnreachableError, VerifyError
 from .plan import KERNEL_LIST
-from .transport import Connection
+from .transport import Connection, may_have_arrived
 
 _RETURN_POLL = 5.0  # seconds between looks at a host that boots; the first ones come faster
 _DISCONNECTED_PATIENCE = 60.0  # seconds until "disconnected" counts as final
 _UNSURE_PATIENCE = 180.0  # seconds until a host that stays up counts as never ordered to reboot
-_SURE_BOOT = datetime.timedelta(seconds=60)  # a boot time that moved less may be a corrected clock
 _BOOT_JITTER = datetime.timedelta(seconds=1)
 
 
 def is_newer_boot(
-    before: datetime.datetime | None,
-    now: datetime.datetime | None,
-    was_down: bool,
-    asked: datetime.datetime | None = None,
+    before: datetime.datetime | None, now: datetime.datetime | None, was_down: bool, asked: datetime.datetime
 ) -> bool:
     """Whether ``now`` proves a boot after ``before``; ``asked``: when the reboot was asked for, by vCenter's clock.
 
@@ -31,12 +27,7 @@ def is_newer_boot(
         return False
     if before is None:
         return was_down
-    if asked is not None and before < asked <= now:
-        return True
-    moved = now - before
-    if was_down:
-        return moved > _BOOT_JITTER
-    return asked is None and moved > _SURE_BOOT
+    return before < asked <= now or (was_down and now - before > _BOOT_JITTER)
 
 
 class HostBoot:
@@ -47,6 +38,7 @@ class HostBoot:
         self._reference = reference
         self._host = host
         self._limit = limit
+        self._silence = ""
         self.never_began = False
 
     def carry_out(self, before: datetime.datetime | None) -> float:
@@ -58,33 +50,34 @@ class HostBoot:
         certain, task = True, None
         try:
             task = connection.start(self._host, doing, lambda: self._reference().RebootHost_Task(force=False))
-        except UnreachableError as error:
-            if "fault" in error.details:  # answered with a fault, or not even logged in: nothing began
+        except LayerError as error:
+            if not may_have_arrived(error):  # answered with a fault, or not even logged in: nothing began
                 self.never_began = True
                 raise
             # The link broke. Logged in to the host itself it dies with the host; a vCenter may be restarting. Whether
             # the request arrived shows on the host, and asking again could reboot it twice.
             certain = not connection.is_vcenter
-        except LayerError:
-            self.never_began = True
-            raise
         if task is not None:
-            self._watch(task, doing)
+            certain = self._watch(task, doing)
         self._await_return(before, asked, started, certain)
         return connection.clock() - started
 
-    def _watch(self, task: Any, doing: str) -> None:
-        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case."""
+    def _watch(self, task: Any, doing: str) -> bool:
+        """Wait for the task, which ends when the reboot was issued. The return of the host is the proof in any case.
+        False if vCenter lost the host meanwhile: that may be the reboot."""
         try:
             self._connection.wait(task, doing, self._host, 120.0, reached=lambda: True)
         except UnreachableError as error:
-            if error.details.get("fault", "NotAuthenticated") != "NotAuthenticated":
+            fault = error.details.get("fault", "NotAuthenticated")
+            if fault not in ("NotAuthenticated", "HostCommunication"):
                 self.never_began = True  # the task itself ended with it
                 raise
+            return bool(fault != "HostCommunication")
         except LayerError as error:
             if error.details.get("fault") != "Timedout":  # one that hangs may still begin
                 self.never_began = True
             raise
+        return True
 
     def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:
         """Wait until the host is connected, with a newer boot time, and answers a command.
@@ -150,16 +143,17 @@ class HostBoot:
     def answers(self) -> bool:
         try:
             self._connection.run_esxcli(self._reference(), self._host, KERNEL_LIST)
-        except UnreachableError:
+        except (UnreachableError, ApplyError) as error:  # what esxcli needs starts later than the host connects
+            self._silence = f"answers no command ({error})"
             return False
         return True
 
     def _gave_up(self, seen: str, was_down: bool, boot_time: Any) -> LayerError:
         limit = f"{self._limit:.0f} s"
-        boot = "its old boot time" if boot_time is not None else "no boot time"
+        said = "reports its old boot time" if boot_time is not None else "reports no boot time"
         if seen == "connected":
             return VerifyError(
-                f"{limit} after the reboot was accepted, the host reports {boot}"
+                f"{limit} after the reboot was accepted, the host {self._silence or said}"
                 + ("" if was_down else " and was never seen down"),
                 host=self._host,
                 thing="ESXi host",

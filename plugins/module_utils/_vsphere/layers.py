@@ -106,7 +106,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         power = str(row.get("runtime.powerState", ""))
         self._found_power = self._found_power or power
         changed: tuple[str, ...] | None = ()
-        if power == "poweredOn":
+        if power == "poweredOn" and self._doing != "poweron":  # what this run set, it set before; clocks may differ
             changed = self._connection.keys_changed_since(self._reference(), row.get("runtime.bootTime"))
             self._events_say = changed is not None
         question = row.get("runtime.question")

@@ -9,7 +9,7 @@ from .._layer import ApplyError, LayerError, UnreachableError
 from .ownership import Mark, last_entry
 from .records import HostRecords
 from .run_identity import Run
-from .transport import Connection
+from .transport import Connection, may_have_arrived
 
 
 class Maintenance:
@@ -64,15 +64,15 @@ class Maintenance:
             connection.wait(task, doing, self._host, self._limit + 10.0, cancel=True, reached=self.is_on)
         except UnreachableError as error:
             # where the link broke, the request may have arrived all the same
-            if "fault" in error.details or not connection.followed(self.is_on):
+            if not may_have_arrived(error) or not connection.followed(self.is_on):
                 raise
             sure = False
         self._own(asked, sure)
 
     def _own(self, asked: datetime.datetime, sure: bool) -> None:
         """Write the mark: from here on every controller can tell that this maintenance mode is this run's."""
+        self.entered = sure or self._records is None  # whatever comes of the mark
         if self._records is None:
-            self.entered = True
             return
         entry = self._records.entry_since(asked, mine_only=not sure)
         if entry is None and not sure:
@@ -132,7 +132,7 @@ class Maintenance:
         try:
             self._ask_to_leave(doing)
         except UnreachableError as error:
-            if "fault" in error.details:
+            if not may_have_arrived(error):
                 raise
             # carried out and never answered, or never arrived: the host says which, and leaving twice is harmless
             if not self._connection.followed(self._is_off):

@@ -43,6 +43,9 @@ class VmPower:
         except UnreachableError:
             if not self._connection.followed(reached, timeout):
                 raise
+        except ApplyError:
+            if self.state(self._connection.clock() + timeout) != power:  # another client, or the guest, may be faster
+                raise
 
     def _host(self, deadline: float) -> str:
         """Managed object id of the host that the VM is registered on."""
@@ -65,11 +68,7 @@ class VmPower:
             there = {"host": self._connection.reference("host", host)} if host and self._connection.is_vcenter else {}
             return self._reference().PowerOnVM_Task(**there)
 
-        try:
-            self._carry_out(doing, call, "poweredOn", timeout)
-        except ApplyError:
-            if self.state(self._connection.clock() + timeout) != "poweredOn":  # another client may have been faster
-                raise
+        self._carry_out(doing, call, "poweredOn", timeout)
         self._check(host, self._connection.clock() + timeout)
 
     def _check(self, wanted_host: str, deadline: float) -> None:

@@ -177,17 +177,14 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             if operation.payload["action"] in _STOPPING:
                 self._keep_lease()
             steps[operation.payload["action"]](operation)
-        except LayerError as error:
-            self._say_how_to_resume(error)
+        except LayerError:
             raise
         except Exception as problem:  # a mistake of ours must not hide what is off now
-            failure = ApplyError(
+            raise ApplyError(
                 f"{operation.description}: {type(problem).__name__}: {problem}",
                 host=self.host,
                 remedy="report this; then go on as follows",
-            )
-            self._say_how_to_resume(failure)
-            raise failure from problem
+            ) from problem
 
     def _begin(self) -> None:
         """Before the first step: take the lease, see that the mark can be written, and look once more."""
@@ -349,6 +346,8 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._bookkeeping.let_go()
 
     def failed(self, error: LayerError) -> None:
+        if self._begun:  # also where only the last look failed
+            self._say_how_to_resume(error)
         if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):
             self._maintenance.clear_own()
         text = self._bookkeeping.let_go() if self._bookkeeping is not None else ""

@@ -148,13 +148,18 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         ) from error
 
 
+def may_have_arrived(error: LayerError) -> bool:
+    """No answer came, or vCenter lost the host in the middle of it. Any other error says that nothing was done."""
+    return isinstance(error, UnreachableError) and error.details.get("fault") in (None, "HostCommunication")
+
+
 @contextlib.contextmanager
 def unanswered() -> Iterator[None]:
-    """Around a request that changes something: without an answer nobody knows what became of it. A fault is one."""
+    """Around a request that changes something: it is said where nobody knows what became of it."""
     try:
         yield
     except UnreachableError as error:
-        if "fault" not in error.details:
+        if may_have_arrived(error):
             error.args = (f"{error} Whether it was carried out is not known.",)
         raise
 
@@ -672,7 +677,7 @@ class Connection:
                         fault.msg = error.localizedMessage
                 raise _from_fault(fault, host, doing, "", None)
             if self.clock() >= deadline:
-                cancelled = cancel and self._cancel(self.reference("task", moid))
+                cancelled = cancel and self._cancel(moid, doing, host)
                 raise ApplyError(
                     "{}: not done after {:.0f} s{}".format(
                         doing, timeout, "; the task was cancelled" if cancelled else ""
@@ -697,10 +702,10 @@ class Connection:
                     fault="ManagedObjectNotFound",
                 )
 
-    def _cancel(self, task: Any) -> bool:
+    def _cancel(self, moid: str, doing: str, host: str) -> bool:
         try:
-            task.CancelTask()
-        except (*BROKEN_LINK, vmodl.MethodFault):
+            self.ask(host, f"cancel: {doing}", lambda: self.reference("task", moid).CancelTask())
+        except LayerError:
             return False
         return True
 
@@ -716,7 +721,11 @@ class Connection:
             argument = [kind(name=name, val=text) for name, text in esxcli.arguments(values or {})]
             return executer.ExecuteSoap(moid=moid, version=esxcli.API_VERSION, method=method, argument=argument or None)
 
-        result = self.ask(host_name, doing, call)
+        try:
+            result = self.ask(host_name, doing, call)
+        except GoneError:
+            self._executers.pop(host._moId, None)  # that of the boot before
+            raise
         if result is None:
             raise ParseError("no answer to " + doing, host=host_name, raw="")
         if result.fault is not None:
@@ -789,8 +798,10 @@ class Connection:
             time=vim.event.EventFilterSpec.ByTime(beginTime=since),
         )
         try:
-            events = self.content.eventManager.QueryEvents(filter=spec)
-        except vmodl.MethodFault:
+            events = self.ask(
+                self.name, "reading the events of the VM", lambda: self.content.eventManager.QueryEvents(filter=spec)
+            )
+        except (ApplyError, CredentialError):
             return None
         keys = {
             option.key.lower()

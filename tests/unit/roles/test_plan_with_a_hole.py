@@ -67,4 +67,6 @@ def test_a_check_run_shows_the_table_and_names_who_was_silent(tmp_path: pathlib.
 
 
 def test_a_run_that_would_restart_something_is_refused(tmp_path: pathlib.Path) -> None:
-    assert "gpu01: failed above" in play(tmp_path)
+    """Not with the advice to skip it: of a VM that cannot be read nobody knows whose window that would close."""
+    told = " ".join(play(tmp_path).split())
+    assert "gpu01: failed above" in told and "--limit 'all:!gpu01'" in told and "rocemesh_skip_hosts" not in told

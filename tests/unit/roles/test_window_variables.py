@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
+from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT, tasks
 
 REBOOT = "rocemesh.multinode.esxi_reboot"
@@ -63,3 +66,25 @@ def test_recovery_ends_only_what_the_records_prove_or_a_person_names() -> None:
         == "{{ 'adopt' if inventory_hostname in hostvars['localhost'].window_adopt else 'recover' }}"
     )
     assert "in_maintenance" not in call("reboot.yml"), "a window refuses a host that is in maintenance mode"
+
+
+@pytest.mark.parametrize(
+    ("variables", "seconds"),
+    [
+        ({}, 1800),
+        ({"window": {"upgrade": []}}, 1800),
+        (
+            {"window": {"upgrade": ["gpu01", "gpu02", "gpu03"]}, "rocemesh_lease_seconds": "600"},
+            600 + (60 + 5 + 60) * 60,
+        ),
+    ],
+)
+def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[str, Any], seconds: int) -> None:
+    """Meanwhile another run would open windows, and the guests are restarted after that without another look."""
+    hostvars = {
+        "gpu01": {"rocemesh_upgrade": {"packages": {"a": "1"}}},
+        "gpu02": {"rocemesh_upgrade": {"scheduler": {"kind": "slurm", "minutes": 5}}},
+        "gpu03": {"rocemesh_upgrade": {"scheduler": {"kind": "slurm"}}},
+    }
+    templar = Templar(loader=DataLoader(), variables={"hostvars": hostvars, **variables})
+    assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.esxi_batches import (
     COMMON,
     LOGIN,
@@ -18,6 +20,9 @@ from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.esxi_
     vms_published,
     wish,
 )
+
+from tests.older_core import trust_as_template
+from tests.unit.roles.conditions import variables_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SITE: dict[str, Any] = {
@@ -140,3 +145,46 @@ def test_entry_points_for_one_vm_and_for_all_publish_the_same_keys() -> None:
     )
     (one,) = vms_published([{"batch": {"nodes": ["a"]}, "vms": [{"failed": False, **read}], "vcenter_uuid": "a"}])
     assert set(one["pending"]) == set(facts["gpu_vm_pending"])
+
+
+def templated(path: str, module: str, option: str, **variables: Any) -> Any:
+    tasks = yaml.safe_load((ROOT / path).read_text())
+    (task,) = [one for one in tasks if module in one]
+    own = {name: trust_as_template(text) for name, text in task.get("vars", {}).items()}
+    return Templar(loader=DataLoader(), variables={**own, **variables}).template(
+        trust_as_template(task[module][option])
+    )
+
+
+@pytest.mark.parametrize(
+    ("inventory", "play", "settings"),
+    [
+        ({"a": {"only": 1}}, {}, {"a": {"only": 1}, "b": {"atsSupport": True}}),
+        ({"b": {"only": 1}}, {}, {"a": {"atsSupport": True}, "b": {"only": 1}}),
+        ({}, {"of_the_play": 1}, {"a": {"of_the_play": 1}, "b": {"of_the_play": 1}}),
+    ],
+)
+def test_settings_that_the_inventory_gives_one_host_are_no_other_hosts(
+    inventory: dict[str, Any], play: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """The task is played once, for the first host ``a``, whose variables are all that it sees of the role's own."""
+    role = variables_of("esxi_host")
+    assert role["__esxi_host_default"] == role["esxi_host_kernel_settings"]
+    hostvars = {name: {"esxi_host_kernel_settings": inventory[name]} if name in inventory else {} for name in "ab"}
+    seen = {**role, **({"esxi_host_kernel_settings": play} if play else {}), **hostvars["a"]}
+    found = {
+        name: templated(
+            "roles/esxi_host/tasks/call.yml", "rocemesh.multinode.esxi_kernel_setting", "settings",
+            **seen, hostvars=hostvars, inventory_hostname="a", batch={"hosts": [name], "names": [name]},
+        )
+        for name in "ab"
+    }  # fmt: skip
+    assert found == settings
+
+
+@pytest.mark.parametrize("own", [{}, {"esxi_host_name": "esx01.example.org"}])
+def test_pci_devices_are_asked_of_the_host_as_vcenter_calls_it(own: dict[str, str]) -> None:
+    asked = templated(
+        "playbooks/tasks/pci.yml", "rocemesh.multinode.esxi_pci_info", "esxi_hostname", inventory_hostname="a", **own
+    )
+    assert asked == own.get("esxi_host_name", "a")

@@ -20,6 +20,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.owners
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.plan_reboot import Timeouts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.records import HostRecords
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.run_identity import Run
+from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import vmodl
 
 from tests.unit.vsphere.fakes import BOOT, FakeSite, host_row, vm_row
 
@@ -115,6 +116,53 @@ def test_a_host_that_stays_up_for_three_minutes_was_never_told_to() -> None:
     assert asked.never_began and 180.0 <= site.time.now < 186.0
 
 
+class Severed(FakeSite):
+    """vCenter loses the host while it passes the request on: the task ends with that, whatever becomes of the host."""
+
+    arrives = True
+
+    def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:
+        booted = self.rows["host-1"]["runtime.bootTime"]
+        task = super().call(moid, method, arguments)
+        if method == "RebootHost_Task":
+            if not self.arrives:
+                self.rows["host-1"]["runtime.bootTime"] = booted
+            error = SimpleNamespace(fault=vmodl.fault.HostCommunication(), localizedMessage="lost")
+            self.task_states[task._moId] = {"info.state": "error", "info.error": error}
+        return task
+
+
+def test_a_task_that_lost_the_host_on_its_way_may_have_rebooted_it() -> None:
+    boot(Severed()).carry_out(BOOT)
+    site = Severed()
+    site.arrives = False
+    asked = boot(site)
+    with pytest.raises(UnreachableError, match="did not arrive"):
+        asked.carry_out(BOOT)
+    assert asked.never_began and 180.0 <= site.time.now < 186.0
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_fault_of_a_host_that_just_booted_is_no_answer_yet(refused: bool) -> None:
+    class Waking(FakeSite):
+        asked = 0
+
+        def run_esxcli(self, host: Any, host_name: str, command: str, values: Any = None) -> Any:
+            self.asked += 1
+            if refused or self.asked < 4:
+                raise ApplyError("the object was not found", host="esx01")
+            return super().run_esxcli(host, host_name, command, values)
+
+    site = Waking()
+    if not refused:
+        boot(site).carry_out(BOOT)
+        assert site.asked == 4
+        return
+    with pytest.raises(LayerError, match=r"answers no command .*not found"):
+        boot(site).carry_out(BOOT)
+    assert site.time.now >= 900.0
+
+
 def test_disconnected_is_final_after_a_minute() -> None:
     class Disconnected(FakeSite):
         def call(self, moid: str, method: str, arguments: dict[str, Any]) -> Any:
@@ -177,6 +225,19 @@ def test_what_this_run_entered_is_its_own_until_it_left() -> None:
     assert not mode.is_ours and not mode.lost and not mode.is_on()
     assert isinstance(records.marks[0], Mark) and records.marks[1:] == [None]
     assert site.calls == ["EnterMaintenanceMode_Task", "ExitMaintenanceMode_Task"]
+
+
+def test_what_was_entered_is_this_runs_whatever_becomes_of_the_mark() -> None:
+    class Silent(Records):
+        def entry_since(self, asked: datetime.datetime, mine_only: bool) -> MaintenanceEvent | None:
+            raise GONE
+
+    mode, _site = window(Silent())
+    with pytest.raises(UnreachableError):
+        mode.enter("")
+    assert mode.is_ours and mode.is_on()
+    mode.leave()
+    assert not mode.is_on()
 
 
 def test_what_is_somebody_elses_by_now_is_left_as_it_is() -> None:

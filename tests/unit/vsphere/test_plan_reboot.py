@@ -161,6 +161,9 @@ def test_hard_off_permits_a_guest_without_tools() -> None:
     assert first.command == "PowerOffVM_Task a" and not first.payload["orderly"]
 
 
+ASKED = BOOT + datetime.timedelta(seconds=60)
+
+
 @pytest.mark.parametrize(
     ("before", "seconds", "was_down", "proof"),
     [
@@ -177,8 +180,8 @@ def test_hard_off_permits_a_guest_without_tools() -> None:
 def test_only_a_clearly_newer_boot_time_is_a_reboot(
     before: datetime.datetime | None, seconds: float, was_down: bool, proof: bool
 ) -> None:
-    assert is_newer_boot(before, BOOT + datetime.timedelta(seconds=seconds), was_down) is proof
-    assert is_newer_boot(before, None, was_down) is False
+    assert is_newer_boot(before, BOOT + datetime.timedelta(seconds=seconds), was_down, ASKED) is proof
+    assert is_newer_boot(before, None, was_down, ASKED) is False
 
 
 @pytest.mark.parametrize(("asked_after", "proof"), [(2, True), (3, True), (4, False), (0, False), (-9, False)])

@@ -57,6 +57,17 @@ def test_power_on_names_the_host_that_the_vm_is_on() -> None:
     assert site.calls == ["PowerOnVM_Task"] and site.arguments[0]["host"]._moId == "host-1"
 
 
+@pytest.mark.parametrize(("found", "done"), [("poweredOff", True), ("poweredOn", False)])
+def test_guest_that_went_down_by_itself_just_before_the_cut_is_down(found: str, done: bool) -> None:
+    site = FakeSite(vm_row(power=found))
+    site.faults["PowerOffVM_Task"] = [vim.fault.InvalidPowerState(requestedState="poweredOff", existingState=found)]
+    if done:
+        VmPower(site, "vm-1", "gpu01").cut(30.0)
+        return
+    with pytest.raises(ApplyError, match="InvalidPowerState"):
+        VmPower(site, "vm-1", "gpu01").cut(30.0)
+
+
 def test_power_on_of_a_host_alone_names_none() -> None:
     class Alone(FakeSite):
         is_vcenter = False  # type: ignore[assignment]

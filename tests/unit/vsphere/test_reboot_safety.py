@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import xml.parsers.expat
 from types import SimpleNamespace
@@ -196,6 +197,19 @@ def test_a_host_that_does_not_come_back_is_in_this_runs_maintenance_mode_and_the
     assert "in_maintenance=adopt and power_on=['gpu01']" in told
     assert "is not known" in told
     assert caught.value.details["rebooted"] is None
+
+
+def test_a_last_look_that_fails_names_the_vms_that_stay_off() -> None:
+    class Cut(FakeSite):
+        def properties(self, objects: Any, paths: Any, doing: str = "reading") -> list[dict[str, Any]]:
+            if doing == "reading the host" and "ExitMaintenanceMode_Task" in self.calls:
+                raise UnreachableError("no answer", host="vcenter")
+            return super().properties(objects, paths, doing)
+
+    site = Cut(vm=vm_row(power="poweredOn"))
+    with pytest.raises(UnreachableError, match="not up again: gpu01") as caught:
+        reboot(site, dataclasses.replace(WANTED, restore_vms=False))
+    assert caught.value.details["resume"] == {"power_on": ["gpu01"]} and caught.value.details["rebooted"] is True
 
 
 @pytest.mark.parametrize(("in_maintenance", "looks"), [("recover", 1), ("refuse", 0), ("adopt", 0)])

@@ -258,6 +258,19 @@ def key_changed_while_on_waits_for_power() -> None:
     assert not vmx(site)["power_cycle_required"]
 
 
+@rule("5.1.9")
+def what_was_set_before_the_power_on_is_in_force_whatever_the_clocks_say() -> None:
+    """The boot time is the host's, the event's time vCenter's: on a host that is behind, the change seems later."""
+
+    class Behind(FakeSite):
+        def keys_changed_since(self, vm: Any, since: Any) -> tuple[str, ...] | None:
+            return (P2P.lower(),) if "ReconfigVM_Task" in self.calls else ()
+
+    site = Behind(vm_row(power="poweredOn"))
+    assert not vmx(site, VmxWanted(power_policy="shutdown"))["power_cycle_required"]
+    assert site.calls == ["ShutdownGuest", "ReconfigVM_Task", "PowerOnVM_Task"]
+
+
 # ---------------------------------------------------------------- 5.2 prerequisites
 def unmet(found: dict[str, Any]) -> set[str]:
     return {row["thing"] for row in found["prerequisites"] if row["ok"] is False}

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import datetime
 import http.client
 import ssl
+import xml.parsers.expat
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +19,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere import
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import (
     Connection,
     Endpoint,
+    GoneError,
     SessionLostError,
     fault_text,
     ssl_context,
@@ -142,7 +145,7 @@ ROTATED = ssl.SSLCertVerificationError(1, "certificate verify failed")
 ROTATED.verify_message = "self-signed certificate"
 
 
-@pytest.mark.parametrize("raised", [ROTATED, TimeoutError("timed out")])
+@pytest.mark.parametrize("raised", [ROTATED, TimeoutError("timed out"), vmodl.fault.HostCommunication()])
 def test_request_without_answer_is_not_known_to_be_carried_out(raised: Exception) -> None:
     """Neither that it was sent nor that it was not: a certificate may be another one at the next connection."""
 
@@ -178,3 +181,41 @@ def test_login_claims_that_nothing_was_changed_only_as_the_first(monkeypatch: py
     with pytest.raises(CredentialError) as later:
         connection.reopen()
     assert "othing was changed" not in str(later.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (http.client.RemoteDisconnected("gone"), UnreachableError),
+        (xml.parsers.expat.ExpatError("no element"), UnreachableError),
+        (vim.fault.NoPermission(privilegeId="System.View"), None),
+    ],
+)
+def test_events_of_a_vm_that_cannot_be_read_are_an_error_like_any_other(raised: Exception, expected: Any) -> None:
+    def query(**_spec: Any) -> Any:
+        raise raised
+
+    connection = Connection(ENDPOINT)
+    events = SimpleNamespace(QueryEvents=query)
+    connection._service = object()
+    connection._content = SimpleNamespace(about=SimpleNamespace(apiType="VirtualCenter"), eventManager=events)
+    vm, since = vim.VirtualMachine("vm-1"), datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    if expected is None:
+        assert connection.keys_changed_since(vm, since) is None
+        return
+    with pytest.raises(expected, match="reading the events of the VM"):
+        connection.keys_changed_since(vm, since)
+
+
+def test_a_host_that_booted_is_asked_by_another_executer_if_the_old_one_is_gone() -> None:
+    class Executer:
+        def ExecuteSoap(self, **_call: Any) -> Any:
+            raise vmodl.fault.ManagedObjectNotFound()
+
+    connection = Connection(ENDPOINT)
+    connection._service = SimpleNamespace(_stub=None)
+    connection._executers = {"host-1": Executer(), "host-2": Executer()}
+    transport._executer_type()
+    with pytest.raises(GoneError):
+        connection.run_esxcli(SimpleNamespace(_moId="host-1"), "esx01", "system.settings.kernel.list")
+    assert list(connection._executers) == ["host-2"]
