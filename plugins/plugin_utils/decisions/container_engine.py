@@ -3,9 +3,9 @@
 Takes the runtime `nvidia` from what `nvidia-ctk runtime configure --dry-run` would write, and nothing else of it.
 Every key of the file stays as it is and where it is. An entry of that name is never replaced. Compares what the
 running engine knows with what is on the disk. It needs no memory of an earlier run.
-Source: nvidia-container-toolkit at its main branch of 2026-08: `nvidia-ctk runtime configure` replaces an entry of the
-same name whole, with its arguments, and writes the rest back in another order. So its answer is asked for and merged
-here.
+Source: `nvidia-ctk runtime configure` of 1.13.5, 1.17.8 and 1.20.0, built and run. It replaces an entry of the same
+name whole, with its arguments, writes the rest back in another order, and does not read an empty file. So its answer
+is asked for without the file and merged here.
 ``config``: The present `daemon.json`, empty where there is none. With `offer`, `merged` is returned.
 ``offer``: Standard output of `nvidia-ctk`.
 ``probe``: What the node answers to the role's look, one word and its value per line. Of the engine - `started` (when
@@ -35,7 +35,7 @@ Values = dict[str, list[str]]
 
 
 def _document(text: str, whose: str) -> dict[str, Any]:
-    """An empty file is an empty document, as the engine reads it."""
+    """An empty file is an empty document; Docker 20.10 does not start with one, and does with what is written."""
     found = json.loads(text) if text.strip() else {}
     if not isinstance(found, dict):
         raise ValueError(f"{whose} is {type(found).__name__}, not an object")

@@ -88,8 +88,9 @@ class Slurm:
         return "\n".join(texts)
 
 
-def _of_one_machine(text: str, folder: Path, control: int, ports: list[int]) -> str:
-    """The lab's configuration, with ports, files and names of this machine in place of the nodes'."""
+def _of_one_machine(text: str, folder: Path, control: int, ports: list[int], gpus: int) -> str:
+    """The lab's configuration, with ports, files and names of this machine in place of the nodes'. ``gpus``: how many
+    each node is to have (terminals stand in for them); 0: none, and nodes are given whole, as in the lab."""
     for node, port in zip(NODES, ports):
         place = f"NodeAddr=127.0.0.1 NodeHostname={node.name} Port={port}"
         text = text.replace(f"NodeAddr={node.cluster_ip}", place)
@@ -104,6 +105,10 @@ def _of_one_machine(text: str, folder: Path, control: int, ports: list[int]) -> 
     ):
         assert text.count(there) == 1, there
         text = text.replace(there, here)
+    if gpus:
+        text = text.replace("select/linear", "select/cons_tres").replace(" CPUs=", f" Gres=gpu:{gpus} CPUs=")
+        text = f"GresTypes=gpu\nSelectTypeParameters=CR_Core\n{text}"
+        (folder / "gres.conf").write_text(f"Name=gpu File=/dev/tty[0-{gpus - 1}]\n")
     return f"""{text}SlurmctldPort={control}
 AuthInfo=socket={folder}/munge.sock
 SlurmctldLogFile={folder}/slurmctld.log
@@ -114,12 +119,13 @@ PartitionName={PARTITIONS[1]} Nodes={HOSTS[0]} State=UP
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Slurm]:
+def cluster(folder: Path, gpus: int = 0) -> Iterator[Slurm]:
     control, *ports = _free_ports(1 + len(HOSTS))
     (folder / "state").mkdir()
     (folder / "munge.key").write_bytes(secrets.token_bytes(128))
     (folder / "munge.key").chmod(0o400)
-    (folder / "slurm.conf").write_text(_of_one_machine(scheduler.slurm_conf(NODES, 4), folder, control, ports))
+    text = _of_one_machine(scheduler.slurm_conf(NODES, 4), folder, control, ports, gpus)
+    (folder / "slurm.conf").write_text(text)
     slurm = Slurm(folder)
     # The namespace dies with its first process, and that with this one.
     init = subprocess.Popen(

@@ -15,14 +15,25 @@ OLD, NEW = "1.19.0-1", "1.20.0-1"
 CONFIG = "/etc/docker/daemon.json"
 OWN = {"mtu": 9000, "data-root": "/data", "log-opts": {"max-size": "10m"}, "runtimes": {"own": {"path": "/opt/own"}}}
 
-# As the real one: sorted keys on standard output, its log on the other.
+# As 1.17.8 and 1.20.0, built and run: sorted keys on standard output, its log on the other; a file that it cannot read,
+# an empty one too, and a key runtimes that is no object end it.
 CTK = """#!/usr/bin/python3
 # SIMULATED nvidia-ctk
 import json, os, sys
+def log(level, text):
+    print(f'time="2026-11-28T19:56:40Z" level={level} msg="{text}"', file=sys.stderr)
+if sys.argv[1:] == ["cdi", "list"]:
+    sys.exit(log("info", "Found 0 CDI devices"))
 assert sys.argv[1:4] == ["runtime", "configure", "--runtime=docker"] and sys.argv[5] == "--dry-run", sys.argv
-path = sys.argv[4].partition("=")[2]
-print(f"level=info msg=Loading config from {path}", file=sys.stderr)
-config = json.load(open(path)) if os.path.exists(path) else {}
+path, config = sys.argv[4].partition("=")[2], {}
+if os.path.exists(path):
+    log("info", f"Loading config from {path}")
+    try:
+        config = json.load(open(path))
+    except ValueError as error:
+        sys.exit(log("error", f"unable to load config for runtime docker: {error}") or 1)
+else:
+    log("info", "Config file does not exist; using empty config")
 config.setdefault("runtimes", {})["nvidia"] = {"args": [], "path": "nvidia-container-runtime"}
 print(json.dumps(config, indent=4, sort_keys=True))
 """
@@ -74,7 +85,10 @@ def repository(node: Node) -> dict[str, Any]:
         package(directory, "libnvidia-container1", version)
         package(directory, "libnvidia-container-tools", version, Depends=f"libnvidia-container1 (= {version})")
         package(directory, "nvidia-container-toolkit-base", version, **{"file:/usr/bin/nvidia-ctk": CTK})
-        package(directory, "nvidia-container-toolkit", version, Depends=f"nvidia-container-toolkit-base (= {version})",
+        needs = ", ".join(
+            f"{name} (= {version})" for name in ("nvidia-container-toolkit-base", "libnvidia-container-tools")
+        )
+        package(directory, "nvidia-container-toolkit", version, Depends=needs,
                 **{"file:/usr/bin/nvidia-container-runtime-hook": "#!/bin/sh\n"})  # fmt: skip
     index(directory)
     key = sign(directory)
@@ -156,6 +170,14 @@ def test_a_configuration_that_cannot_be_read_is_left_alone(node: Node) -> None:
     assert f"localhost: {CONFIG} was not changed" in output
     assert node.disk.run("cat", CONFIG).stdout == '{"mtu": 9000,}'
     assert starts(node) == 1
+
+
+def test_an_empty_configuration_gets_the_runtime_alone(node: Node) -> None:
+    """nvidia-ctk ends with EOF at such a file."""
+    node.disk.write(CONFIG, "")
+    code, output = toolkit(node, **repository(node))
+    assert code == 0, output
+    assert config(node) == {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
 
 
 # Whether the node has a GPU -> case -> (settings, what it is refused with; "": left alone).

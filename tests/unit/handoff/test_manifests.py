@@ -175,6 +175,31 @@ def test_every_script_is_one_for_its_shell(script: str, job: str, pyxis: bool) -
         assert ("SIMULATED" in text) is (job == "simulated")
 
 
+@pytest.mark.parametrize(
+    ("image", "reference"),
+    [
+        ("registry.example:5000/team/multinode", "registry.example:5000#team/multinode"),
+        ("nvcr.io/nvidia/pytorch", "nvcr.io#nvidia/pytorch"),
+        ("docker.io/library/ubuntu", "library/ubuntu"),
+        ("team/multinode", "team/multinode"),
+    ],
+)
+def test_enroot_gets_the_digest_in_the_place_of_a_tag(image: str, reference: str) -> None:
+    """enroot 3.5.0 and 4.1.2 took this form; 3.5.0 calls one with @ an invalid image reference."""
+    digest = IMAGE.partition("@")[2]
+    text = render("resnet50.sbatch", asked(image=f"{image}@{digest}", pyxis=True))
+    assert f"{reference}:{digest}" in text and "@sha256" not in text
+
+
+def test_image_of_enroot_leaves_the_jobs_variables() -> None:
+    """pyxis puts the image's own value of a variable in the place of the job's, but for those that are named."""
+    text = render("resnet50.sbatch", asked(pyxis=True))
+    names = text.partition("--container-env=")[2].split()[0].split(",")
+    assert {"MASTER_ADDR", "MASTER_PORT", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NOTE"} <= set(names)
+    assert "NVIDIA_VISIBLE_DEVICES:-all" in text
+    assert "NVIDIA_" not in render("resnet50.sbatch", asked(pyxis=True, **JOBS["cpu"]))
+
+
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_node_with_a_domain_is_named_whole(manifest: str) -> None:
     """Nodes of OpenShift are often called so; files beside the manifest keep the short name."""
