@@ -68,11 +68,11 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
     remv = [one[2] for one in changed if one and one[1] == "Remv"]
     firmware = [name for name in {*due, *inst} if _matches(name, FIRMWARE)]
     problem = ""
-    # What an unfinished upgrade left half done is finished first; only then apt can say anything.
-    if due and not record:
+    if due:
         unnamed = [name for name in remv if not _matches(name, wanted.get("removes") or [])]
         errors = [rest for word, rest in lines if word == "apt" and rest.startswith("E:")]
-        if ("apt_rc", "0") not in lines:
+        # What an unfinished upgrade left half done is finished first; only then apt can say that it installs the rest.
+        if ("apt_rc", "0") not in lines and not record:
             problem = f"apt cannot install it: {' '.join(errors) or 'it said nothing'}"
         elif unnamed:
             problem = f"apt would remove {', '.join(sorted(unnamed))}, which rocemesh_upgrade.removes does not name"

@@ -74,6 +74,9 @@ def test_what_nobody_asked_for_is_refused(apt: str, options: dict[str, Any], wor
     found = pending(OLD + apt, **options)
     assert (words in found["problem"] and found["problem"]) if words else not found["problem"]
     assert (found["restart"] == "esxi_host") is ("mlnx-fw" in apt)
+    # What an upgrade that is not proved leaves allows nothing: it may be another upgrade that goes on from there.
+    going_on = pending(OLD + apt + record(), **options)["problem"]
+    assert going_on == ("" if "apt_rc 100" in apt else found["problem"]), "apt says nothing of what is half done"
 
 
 GPU = {"index": 0, "bus": "0000:3b:00.0", "name": "H100", "nvlinks_active": 18, "pcie_width": 16}
