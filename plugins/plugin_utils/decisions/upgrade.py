@@ -83,9 +83,8 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
                 f"{', '.join(sorted(firmware))} burns the firmware of NICs, and guest_allow_firmware_update is false"
             )
     restart = GUEST if due or ("restart", "") in lines else Reboot.NONE.value
-    if firmware or (
-        record.get("firmware") and is_same_boot(*map(_moment, (record.get("host_boot"), options["host_boot"])))
-    ):
+    is_waiting = record.get("firmware") and is_same_boot(*map(_moment, (record.get("host_boot"), options["host_boot"])))
+    if firmware or is_waiting:
         restart = Reboot.ESXI_HOST.value
     texts = [f"{name}: {found.get(name, 'not installed')} -> {version}" for name, version in due.items()]
     others = sorted({*inst} - {*due})
