@@ -88,6 +88,26 @@ def test_host_that_was_rebooted_for_its_firmware_is_proved_in_the_same_run() -> 
     assert pending(NEW + record(firmware=True), host_boot=after)["restart"] == "none"
 
 
+@pytest.mark.parametrize(
+    ("rdma", "gpus", "begins"),
+    [
+        ({"devices": []}, {"gpus": None}, True),
+        ({"msg": "no answer"}, {"gpus": None}, False),
+        ({"devices": []}, {"msg": "Traceback"}, False),
+    ],
+)
+def test_upgrade_does_not_begin_with_a_reading_that_failed(
+    rdma: dict[str, Any], gpus: dict[str, Any], begins: bool
+) -> None:
+    """No card and no GPU is a reading; after that, everything is as good as before."""
+    (asked,) = [task for task in tasks(ROOT / "playbooks/tasks/upgrade_state.yml") if "ansible.builtin.assert" in task]
+    templar = Templar(loader=DataLoader(), variables={"upgrade_rdma": rdma, "upgrade_gpus": gpus, "upgraded": "gpu01"})
+    that = [f"{{{{ {each} }}}}" for each in asked["ansible.builtin.assert"]["that"]]
+    assert all(templar.template(trust_as_template(each)) for each in that) is begins
+    said = templar.template(trust_as_template(asked["ansible.builtin.assert"]["fail_msg"]))
+    assert begins or (rdma.get("msg") or gpus["msg"]) in said
+
+
 def test_what_was_kept_comes_back_as_it_was(tmp_path: pathlib.Path) -> None:
     """The shell's own echo reads a backslash."""
     kept = {"before": {"gpus": {"unreadable": [{"why": "two\nlines, C:\\x1b"}]}}}
