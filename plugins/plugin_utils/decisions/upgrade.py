@@ -177,9 +177,9 @@ def _of_gpus(host: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     now = {gpu.get("bus"): gpu for gpu in after.get("state") or ()}
     for old in before.get("state") or ():
         new = now.get(old.get("bus"), old)
-        for key, what in (("nvlinks_active", "NVLinks"), ("pcie_width", "PCIe lanes")):
-            if (new.get(key) or 0) < (old.get(key) or 0):
-                yield f"{host}: GPU {old.get('bus')} has {new.get(key) or 0} {what}, had {old[key]}"
+        for links, what in (("nvlinks_active", "NVLinks"), ("pcie_width", "PCIe lanes")):
+            if (new.get(links) or 0) < (old.get(links) or 0):
+                yield f"{host}: GPU {old.get('bus')} has {new.get(links) or 0} {what}, had {old[links]}"
     # By the same judgement as the fabric check, of this host alone: others may have another driver in the middle of an
     # upgrade.
     faults = [
