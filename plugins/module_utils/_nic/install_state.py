@@ -125,12 +125,14 @@ def dkms_gaps(text: str, host: str, modules: Sequence[str], running: str, images
 def restart_refusals(rdma: Mapping[str, Any], connection: str) -> list[str]:
     """Why the driver of the card must not be restarted now; empty: it may.
 
-    ``rdma``: result of rdma_info; ``connection``: the interface that carries this very session, '' for none.
+    ``rdma``: result of rdma_info; ``connection``: the interface that carries this very session, '' for none, with those
+    that it lies on and their drivers.
     """
     reasons = []
     own = {device["netdev"] for device in rdma.get("devices") or () if device.get("netdev")}
-    if connection.split("@", maxsplit=1)[0].split(".", maxsplit=1)[0] in own:
-        reasons.append(f"{connection} carries this Ansible connection and belongs to the card")
+    carrying = connection.replace("@", " ").split()
+    if {*own, "mlx4_core", "mlx5_core"}.intersection(carrying):
+        reasons.append(f"{carrying[0]} carries this Ansible connection and belongs to the card")
     holders = rdma.get("holders")
     if holders is None:
         reasons.append("what holds ib_core could not be read")

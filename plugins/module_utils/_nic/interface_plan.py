@@ -99,6 +99,7 @@ def way(name: str, link: Link, keeper: Keeper, mtu: int, host: str) -> str:
 
 
 def _store(name: str, links: Mapping[str, Link], keeper: Keeper, mtu: int, how: str) -> Operation:
+    same = {"how": how, "name": name, "mtu": mtu}
     if how == BY_DROPIN:
         path = dropin_path(keeper)
         undo = f"write MTUBytes={keeper.mtu} into {path}" if keeper.own else f"rm {path}"
@@ -107,14 +108,7 @@ def _store(name: str, links: Mapping[str, Link], keeper: Keeper, mtu: int, how: 
             f"write {path}",
             {f"{name} file {path}": (keeper.mtu if keeper.own else None, str(mtu))},
             undo,
-            payload={
-                "how": how,
-                "path": path,
-                "text": dropin_text(name, mtu),
-                "keeper": keeper,
-                "name": name,
-                "mtu": mtu,
-            },
+            payload={**same, "path": path, "text": dropin_text(name, mtu), "keeper": keeper},
         )
     if how == BY_PROFILE:
         return Operation(
@@ -122,7 +116,7 @@ def _store(name: str, links: Mapping[str, Link], keeper: Keeper, mtu: int, how: 
             f"nmcli connection modify {keeper.name} 802-3-ethernet.mtu {mtu}",
             {f"{name} profile {keeper.name}": (keeper.mtu or None, str(mtu))},
             f"nmcli connection modify {keeper.name} 802-3-ethernet.mtu {keeper.mtu or 0}",
-            payload={"how": how, "keeper": keeper, "mtu": mtu, "name": name},
+            payload={**same, "keeper": keeper},
         )
     undo = f"rm {wants_link(name)} {LIST_DIRECTORY}/{name}" if not keeper.unit_mtu else f"write MTU {keeper.unit_mtu}"
     return Operation(

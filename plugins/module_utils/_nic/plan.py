@@ -201,11 +201,7 @@ def _operation(tool: str, functions: Sequence[NicDevice], differing: Sequence[Ni
     return Operation(
         description=f"{first.pci}: {PARAMETER} {_text(first.next)} -> {enabled} for the next boot of the ESXi host",
         command=set_command(tool, first.pci, enabled),
-        changes={
-            f"{device.pci} {PARAMETER} next boot": (device.next, enabled)
-            for device in functions
-            if device.next != enabled
-        },
+        changes={f"{device.pci} {PARAMETER} next boot": (device.next, enabled) for device in differing},
         inverse=set_command(tool, first.pci, not enabled),
         # Back to what is loaded: nothing to wait for.
         reboot=Reboot.NONE if loaded else Reboot.ESXI_HOST,
@@ -338,14 +334,8 @@ def as_result(device: NicDevice, wanted: AtsWanted) -> dict[str, Any]:
 
 def _witnesses(device: NicDevice) -> str:
     pci = device.pci_ats
-    bus = (
-        "not read"
-        if pci is None
-        else "no ATS capability"
-        if not pci.present
-        else f"Enable{'+' if pci.enabled else '-'}"
-    )
-    return f"Current {_text(device.current)}, Next Boot {_text(device.next)}, PCI {bus}"
+    shown = "" if pci is None else f"Enable{'+' if pci.enabled else '-'}" if pci.present else "no ATS capability"
+    return f"Current {_text(device.current)}, Next Boot {_text(device.next)}, PCI {shown or 'not read'}"
 
 
 def _text(value: bool | None) -> str:

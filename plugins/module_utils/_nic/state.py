@@ -210,12 +210,8 @@ def _row(line: str, columns: Sequence[str], host: str) -> tuple[str, dict[str, s
     if words and words[0] == "RO":
         words = words[1:]
     if len(words) != 1 + len(columns):
-        raise ParseError(
-            "a row with {} values under {} columns ({})".format(len(words) - 1, len(columns), ", ".join(columns)),
-            host=host,
-            thing="mlxconfig",
-            raw=line,
-        )
+        what = f"a row with {len(words) - 1} values under {len(columns)} columns ({', '.join(columns)})"
+        raise ParseError(what, host=host, thing="mlxconfig", raw=line)
     return words[0], dict(zip(columns, words[1:]))
 
 

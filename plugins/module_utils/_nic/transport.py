@@ -102,10 +102,8 @@ class Sysfs:
     def knows(self, function: PciFunction) -> bool:
         """True only if the kernel has the same device at the address: else its other files speak of something else."""
         path = self._device(function.address)
-        return (self.read(path, "vendor"), self.read(path, "device")) == (
-            f"0x{function.vendor}",
-            f"0x{function.device_id}",
-        )
+        found = [self.read(path, name) for name in ("vendor", "device")]
+        return found == [f"0x{function.vendor}", f"0x{function.device_id}"]
 
     def is_vf_of_a_local_card(self, function: PciFunction) -> bool:
         return self.knows(function) and os.path.exists(os.path.join(self._device(function.address), "physfn"))

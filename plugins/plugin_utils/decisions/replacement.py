@@ -26,6 +26,7 @@ SPEC: dict[str, Any] = {
     "after": {"type": "dict", "required": True},
     "named": {"type": "dict", "default": {}},
 }
+_AND = ", "  # between the functions of one card
 _WORDS = {"nic": "NICs", "gpu": "GPUs"}
 # Variables that name devices by their address on the ESXi host.
 _ON_HOST = ("gpu_vm_gpu_pci_ids", "gpu_vm_wanted")
@@ -51,8 +52,8 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     if places[0] != places[1]:
         moved = f"{_listed(places[0] - places[1])} -> {_listed(places[1] - places[0])}"
         answer["changed"].append(f"{host}: address on the ESXi host: {moved}")
-    words = {old[left][word] for word in old[left] if old[left][word] != new[put][word]} - {""}
-    others = {value for each in new.values() for value in each.values()}
+    words = {each for word in old[left] if old[left][word] != new[put][word] for each in old[left][word].split(_AND)}
+    others = {each for part in new.values() for value in part.values() for each in value.split(_AND)} | {""}
     # Addresses in the guest and on the host are of two buses: each is looked for where it means something.
     named = dict(options["named"])
     on_host = {name: named.pop(name) for name in _ON_HOST if name in named}
@@ -83,11 +84,15 @@ def _parts(kind: str, said: Mapping[str, Any]) -> dict[str, dict[str, str]]:
             found[uuid] = {"UUID": uuid, "PCI address": str(gpu.get("bus") or "")}
         return found
     macs = dict(re.findall(r"^(\S+) (\S+)$", str(said.get("macs") or ""), re.M))
-    for port in sorted(said["rdma"].get("devices") or (), key=lambda port: str(port["pci"])):
+    # By the GUID of the function: another slot may give them addresses in another order.
+    ports = sorted(said["rdma"].get("devices") or (), key=lambda port: (str(port.get("node_guid")), str(port["pci"])))
+    for port in ports:
         guid = str(port.get("sys_image_guid") or port.get("node_guid") or "")
         netdev = str(port.get("netdev") or "")
-        words = {"GUID": guid, "PCI address": str(port["pci"]), "RDMA device": str(port["name"])}
-        found.setdefault(guid, {**words, "interface": netdev, "MAC address": macs.get(netdev, "")})
+        words = {"GUID": guid, "PCI address": str(port["pci"]), "RDMA device": str(port["name"]), "interface": netdev}
+        part = found.setdefault(guid, {})
+        for word, value in {**words, "MAC address": macs.get(netdev, "")}.items():
+            part[word] = _AND.join(dict.fromkeys(filter(None, (*part.get(word, "").split(_AND), value))))
     return found
 
 
@@ -110,7 +115,7 @@ def _stale(host: str, words: set[str], named: Mapping[str, Any]) -> Iterator[str
 
 
 def _moved(part: str, before: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
-    rows = {"nic": ("rdma", "devices", "pci"), "gpu": ("gpus", "state", "bus")}[part]
-    first, second, key = rows
-    moved = [{**row, key: new} if row.get(key) == old else row for row in before[first].get(second) or ()]
+    first, second, key = {"nic": ("rdma", "devices", "pci"), "gpu": ("gpus", "state", "bus")}[part]
+    places = dict(zip(old.split(_AND), new.split(_AND)))
+    moved = [{**row, key: places.get(row.get(key), row.get(key))} for row in before[first].get(second) or ()]
     return {**before, first: {**before[first], second: moved}}

@@ -18,6 +18,7 @@ With ``probe``: `texts` (what is to do, for a person; empty: nothing), `due` (pa
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 import json
 import re
@@ -27,6 +28,7 @@ from ...module_utils._fabric.gpus import judge
 from ...module_utils._layer import Reboot
 from ...module_utils._results.readers.reading import names
 from ...module_utils._site.reboot import GUEST
+from ...module_utils._vsphere.plan_reboot import is_same_boot
 from ..decision import Context
 
 SPEC: dict[str, Any] = {
@@ -68,11 +70,11 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
     remv = [one[2] for one in changed if one and one[1] == "Remv"]
     firmware = [name for name in {*due, *inst} if _matches(name, FIRMWARE)]
     problem = ""
-    # What an unfinished upgrade left half done is finished first; only then apt can say anything.
-    if due and not record:
+    if due:
         unnamed = [name for name in remv if not _matches(name, wanted.get("removes") or [])]
         errors = [rest for word, rest in lines if word == "apt" and rest.startswith("E:")]
-        if ("apt_rc", "0") not in lines:
+        # What an unfinished upgrade left half done is finished first; only then apt can say that it installs the rest.
+        if ("apt_rc", "0") not in lines and not record:
             problem = f"apt cannot install it: {' '.join(errors) or 'it said nothing'}"
         elif unnamed:
             problem = f"apt would remove {', '.join(sorted(unnamed))}, which rocemesh_upgrade.removes does not name"
@@ -81,7 +83,8 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
                 f"{', '.join(sorted(firmware))} burns the firmware of NICs, and guest_allow_firmware_update is false"
             )
     restart = GUEST if due or ("restart", "") in lines else Reboot.NONE.value
-    if firmware or (record.get("firmware") and record.get("host_boot") == options["host_boot"]):
+    is_waiting = record.get("firmware") and is_same_boot(*map(_moment, (record.get("host_boot"), options["host_boot"])))
+    if firmware or is_waiting:
         restart = Reboot.ESXI_HOST.value
     texts = [f"{name}: {found.get(name, 'not installed')} -> {version}" for name, version in due.items()]
     others = sorted({*inst} - {*due})
@@ -115,6 +118,10 @@ def _pending(wanted: Mapping[str, Any], said: str, options: Mapping[str, Any]) -
         "diff": {"before": old, "after": due},
         "found": {name: found.get(name) for name in packages},
     }
+
+
+def _moment(text: Any) -> datetime.datetime | None:
+    return datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")) if text else None
 
 
 def _matches(name: str, patterns: Any) -> bool:
@@ -167,19 +174,12 @@ def _of_gpus(host: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     manager = [(each.get("fabric_manager") or {}).get("state") for each in (before, after)]
     if manager[0] == "active" and manager[1] != "active":
         yield f"{host}: Fabric Manager is {manager[1]}, was active"
-    links = [
-        {
-            gpu.get("bus"): (gpu.get("nvlinks_active") or 0, gpu.get("pcie_width") or 0)
-            for gpu in each.get("state") or ()
-        }
-        for each in (before, after)
-    ]
-    for bus, (nvlinks, lanes) in links[0].items():
-        now = links[1].get(bus, (0, 0))
-        if bus in links[1] and now[0] < nvlinks:
-            yield f"{host}: GPU {bus} has {now[0]} NVLinks, had {nvlinks}"
-        if bus in links[1] and now[1] < lanes:
-            yield f"{host}: GPU {bus} has {now[1]} PCIe lanes, had {lanes}"
+    now = {gpu.get("bus"): gpu for gpu in after.get("state") or ()}
+    for old in before.get("state") or ():
+        new = now.get(old.get("bus"), old)
+        for links, what in (("nvlinks_active", "NVLinks"), ("pcie_width", "PCIe lanes")):
+            if (new.get(links) or 0) < (old.get(links) or 0):
+                yield f"{host}: GPU {old.get('bus')} has {new.get(links) or 0} {what}, had {old[links]}"
     # By the same judgement as the fabric check, of this host alone: others may have another driver in the middle of an
     # upgrade.
     faults = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import L
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.install_state import INSTALLER_CODES, next_kernel
 
 from tests.unit.decisions import decide
+from tests.unit.roles.collection import ROOT, tasks
 
 # An OEM card: the firmware step fails, the installation does not.
 T11 = """Logs dir: /tmp/MLNX_OFED_LINUX.175111.logs
@@ -97,6 +100,7 @@ def test_the_next_kernel_is_the_newest_by_number_not_by_letter() -> None:
     assert next_kernel([]) == ""
 
 
+NO_RDMA_YET: dict[str, Any] = {"devices": [], "holders": []}
 RDMA: dict[str, Any] = {"devices": [{"netdev": "ens192"}, {"netdev": ""}], "holders": []}
 
 
@@ -107,6 +111,9 @@ RDMA: dict[str, Any] = {"devices": [{"netdev": "ens192"}, {"netdev": ""}], "hold
         (RDMA, "", []),
         (RDMA, "ens192", ["carries this Ansible connection"]),
         (RDMA, "ens192.111@ens192", ["carries this Ansible connection"]),
+        (RDMA, "roce bond0 ens192 mlx5_core", ["roce carries this Ansible connection"]),
+        (NO_RDMA_YET, "ens192 mlx5_core", ["ens192 carries this Ansible connection"]),
+        (NO_RDMA_YET, "ens160 vmxnet3", []),
         ({**RDMA, "holders": ["nvidia_peermem", "nvme_rdma"]}, "ens160", ["nvidia_peermem", "nvme_rdma"]),
         ({"devices": [], "holders": None}, "ens160", ["could not be read"]),
     ],
@@ -117,3 +124,20 @@ def test_a_restart_is_refused_while_somebody_uses_the_device(
     reasons = decide("guest_driver", rdma=rdma, connection=connection)["refusals"]
     assert len(reasons) == len(words)
     assert all(word in reason for word, reason in zip(words, reasons))
+
+
+def test_all_that_the_session_goes_over_is_read(tmp_path: pathlib.Path) -> None:
+    """`ip -o address` names a VLAN, a bond or a macvlan without what it lies on."""
+    for name in ("vlan100/lower_bond0", "bond0/lower_ens192", "ens192/device"):
+        (tmp_path / "class/net" / name).mkdir(parents=True)
+    (tmp_path / "class/net/ens192/device/driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
+    (tmp_path / "ip").write_text("#!/bin/sh\necho '7: vlan100    inet 10.1.0.11/24 scope global vlan100'\n")
+    (tmp_path / "ip").chmod(0o755)
+    named = "Guest | Read the interface with that address"
+    (task,) = [one for one in tasks(ROOT / "roles/guest/tasks/restart_driver.yml") if one["name"] == named]
+    done = subprocess.run(
+        [*task["ansible.builtin.command"]["argv"][:3], "10.1.0.11"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "ROCEMESH_SYSFS_ROOT": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["vlan100", "bond0", "ens192", "mlx5_core"]

@@ -60,6 +60,9 @@ NODE = {
 PENDING = {"pending": ["runtime nvidia"], "live_restore": False, "running": ["theirs"]}
 
 
+DOWN = {"rc": 1, "stderr": "Cannot connect to the Docker daemon"}
+
+
 def held(container: dict[str, Any]) -> dict[str, Any]:
     """A node that has a container of the wanted name."""
     return {"__container_node": {**NODE, "seen": {"info": {"exists": True, "container": container}}}}
@@ -230,6 +233,32 @@ TASKS = (
     ),
     Task(
         "container",
+        "absent.yml",
+        "Absent | Refuse to end what runs in the container",
+        # That the Python of the node lacks a module says nothing of who works in the container.
+        {
+            **held(OURS),
+            "container_engine": "docker",
+            "__container_ready": False,
+            "__container_engine": {"rc": 0, "stderr": "24.0"},
+            "__container_inside": {"rc": 0, "stdout": ""},
+        },
+        (
+            (
+                {"__container_inside": {"rc": 0, "stdout": "7 python3 train.py"}},
+                "an idle container: 7 python3 train.py.",
+            ),
+            (
+                {"__container_inside": {"rc": 1, "stdout": "", "msg": "mpicont is paused"}},
+                "runs in it (mpicont is paused)",
+            ),
+            ({"__container_inside": {"rc": 1, "stdout": "", "msg": "mpicont is not running"}}, OK),
+            ({"__container_inside": {"rc": 1, "msg": "paused"}, "container_replace_in_use": True}, SKIPPED),
+            ({**held(THEIRS), "__container_inside": {"rc": 0, "stdout": "7 theirs"}}, SKIPPED),
+        ),
+    ),
+    Task(
+        "container",
         "start.yml",
         "Run | Check that the container can be started",
         STARTABLE,
@@ -276,7 +305,15 @@ TASKS = (
             ({"__container_inside": {"msg": "Error: No such container: mpicont"}}, OK),
             ({"__container_inside": {"msg": "Container mpicont is not running"}}, OK),
             ({"__container_inside": {"msg": "paused"}, "container_replace_in_use": True}, OK),
-            ({"__container_inside": {"msg": "paused"}, "__container_ready": False, **CHECK}, OK),
+            (
+                {
+                    "__container_inside": {"msg": "paused"},
+                    "__container_ready": False,
+                    "__container_engine": DOWN,
+                    **CHECK,
+                },
+                OK,
+            ),
             # All at once.
             (
                 {"__container_gpu_way": "nodes", "__container_local": {"images": []}},

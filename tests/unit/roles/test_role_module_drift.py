@@ -174,6 +174,28 @@ def test_role_options_say_what_the_modules_do(role: str) -> None:
     assert not stale, f"on the list and no drift any more: {stale}"
 
 
+def written(path: pathlib.Path) -> Iterator[tuple[str, str, Any]]:
+    """Module, option and value of what a file of tasks or plays writes down, and does not compute."""
+    for module, arguments in _calls(load(path)):
+        for option, value in arguments.items():
+            for each in value if isinstance(value, list) else [value]:
+                if not isinstance(each, dict) and "{{" not in str(each):
+                    yield module, option, each
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(ROOT.glob("playbooks/**/*.yml")), *sorted(ROOT.glob("roles/*/tasks/**/*.yml"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_value_that_is_written_down_is_one_that_the_module_takes(path: pathlib.Path) -> None:
+    """A task that may fail (failed_when) would hide a refusal, and its reading would be empty at every run."""
+    for module, option, value in written(path):
+        assert option in MODULES[module], f"{module} has no {option}"
+        choices = MODULES[module][option].get("choices")
+        assert not choices or value in choices, f"{module}: {option} is {value!r}, expected one of {choices}"
+
+
 def test_there_is_something_to_compare() -> None:
     counted = {role: len(feeds(role)) for role in ROLES}
     assert sum(counted.values()) > 50 and counted["gpu_vm"] >= 4, counted

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions.upgrade import _worse
 
 from tests.unit.decisions import decide
 
@@ -83,6 +84,27 @@ def test_replacement_shows_what_is_another_one() -> None:
     assert [port["pci"] for port in found["readings"]["rdma"]["devices"]] == ["0000:5b:00.0", "0000:4b:00.0"]
     moved = replaced(gpu(bus="0000:cf:00.0"), "gpu")
     assert [each["bus"] for each in moved["readings"]["gpus"]["state"]] == ["0000:cf:00.0", "0000:bf:00.0"]
+
+
+def test_both_functions_of_a_card_are_moved_and_looked_for() -> None:
+    """A guest shows each function of a passed-through card at an address of its own, in any order."""
+
+    def two(guid: str, first: str, second: str, mac: str) -> dict[str, Any]:
+        ports = [
+            {"name": f"mlx5_{at}", "pci": pci, "port": 1, "netdev": f"ens{at}", "sys_image_guid": guid,
+             "node_guid": f"{guid[:-1]}{at}", "state": "ACTIVE"}
+            for at, pci in enumerate((first, second))
+        ]  # fmt: skip
+        return {**BEFORE, "rdma": {"devices": ports}, "macs": f"ens0 {mac}:00\nens1 {mac}:01"}
+
+    before = two(OLD_NIC, "0000:0b:00.0", "0000:13:00.0", "b8:3f:d2:00:aa")
+    after = two(NEW_NIC, "0000:23:00.0", "0000:1b:00.0", "b8:3f:d2:00:bb")
+    named = {"files": "/etc/netplan/50.yaml b8:3f:d2:00:aa:01"}
+    found = decide("replacement", host="gpu01", part="nic", before=before, after=after, named=named)
+    assert found["problem"] == "" and len(found["stale"]) == 1
+    assert [port["pci"] for port in found["readings"]["rdma"]["devices"]] == ["0000:23:00.0", "0000:1b:00.0"]
+    gone = [text for text in _worse("gpu01", found["readings"], after) if "is gone" in text]
+    assert gone == [], "a host that nothing could prove"
 
 
 @pytest.mark.parametrize(

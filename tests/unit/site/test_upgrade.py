@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import copy
 import json
+import pathlib
+import subprocess
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site import plan_table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.reboot import windows
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decisions import fabric_pair
 
+from tests.older_core import trust_as_template
 from tests.unit.decisions import decide
+from tests.unit.roles.collection import ROOT, tasks
 from tests.unit.site.test_reboot_windows import KEYED, QUIET_HOST, QUIET_NIC, UNKEYED, WAITING_NIC
 
 WANTED = {"packages": {"doca-ofed": "3.2", "nvidia-fabricmanager-570": "570.1"}}
 OLD = "package doca-ofed installed 3.1\npackage nvidia-fabricmanager-570 installed 570.1\n"
 NEW = OLD.replace("3.1", "3.2")
 APT = "apt Inst doca-ofed [3.1] (3.2 mirror [all])\napt Conf doca-ofed (3.2 mirror [all])\napt_rc 0\n"
-RECORD = {"before": {}, "firmware": False, "host_boot": "monday"}
+MONDAY, A_SECOND_LATER, TUESDAY = (
+    "2026-01-05T06:00:00+00:00",
+    "2026-01-05T06:00:01+00:00",
+    "2026-01-06T06:00:00+00:00",
+)
+RECORD = {"before": {}, "firmware": False, "host_boot": MONDAY}
 
 
 def pending(probe: str, **more: Any) -> dict[str, Any]:
@@ -42,15 +53,71 @@ def record(**changes: Any) -> str:
         pytest.param(NEW + record() + "restart\n", {}, "guest", True, id="killed_before_restart"),
         pytest.param(NEW + record(), {}, "none", True, id="killed_before_proof"),
         pytest.param(NEW + record(firmware=True), {}, "esxi_host", True, id="firmware_and_host_not_booted"),
-        pytest.param(NEW + record(firmware=True, host_boot="sunday"), {}, "none", True, id="firmware_and_host_booted"),
+        pytest.param(NEW + record(firmware=True, host_boot=A_SECOND_LATER), {}, "esxi_host", True, id="clock_set"),
+        pytest.param(NEW + record(firmware=True, host_boot=TUESDAY), {}, "none", True, id="firmware_and_host_booted"),
     ],
 )  # fmt: skip
 def test_what_waits_follows_from_what_the_node_says(
     probe: str, due: dict[str, str], restart: str, has_texts: bool
 ) -> None:
-    found = pending(probe, host_boot="monday")
+    found = pending(probe, host_boot=MONDAY)
     assert (found["due"], found["restart"], bool(found["texts"]), found["problem"]) == (due, restart, has_texts, "")
     assert found["diff"]["after"] == due and all(each["reboot"] == restart for each in found["operations"])
+
+
+READ = next(task for task in tasks(ROOT / "playbooks/tasks/upgrade_read.yml") if "rocemesh.multinode.decide" in task)
+
+
+def test_host_that_was_rebooted_for_its_firmware_is_proved_in_the_same_run() -> None:
+    """Boot times are read when a run begins: those of before the window would ask for the reboot again."""
+    vm = {"esxi_host_moid": "host-1", "vcenter_uuid": "a"}
+    known = {
+        "groups": {"esxi_hosts": ["esx01"]},
+        "hostvars": {"esx01": {"window_rows": {"esx01": {**vm, "boot_time": MONDAY}}}},
+        "vm": vm,
+    }
+    told = trust_as_template(READ["rocemesh.multinode.decide"]["options"]["host_boot"])
+
+    def asked(**more: Any) -> str:
+        return str(Templar(loader=DataLoader(), variables={**known, **more}).template(told)).strip()
+
+    assert asked() == MONDAY
+    for none_done in ({"skipped": True}, {"boot_time_after": None}):
+        assert asked(window_reboot=none_done) == MONDAY
+    after = asked(window_reboot={"boot_time_after": TUESDAY})
+    assert pending(NEW + record(firmware=True), host_boot=after)["restart"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("rdma", "gpus", "begins"),
+    [
+        ({"devices": []}, {"gpus": None}, True),
+        ({"msg": "no answer"}, {"gpus": None}, False),
+        ({"devices": []}, {"msg": "Traceback"}, False),
+    ],
+)
+def test_upgrade_does_not_begin_with_a_reading_that_failed(
+    rdma: dict[str, Any], gpus: dict[str, Any], begins: bool
+) -> None:
+    """No card and no GPU is a reading; after that, everything is as good as before."""
+    (asked,) = [task for task in tasks(ROOT / "playbooks/tasks/upgrade_state.yml") if "ansible.builtin.assert" in task]
+    templar = Templar(loader=DataLoader(), variables={"upgrade_rdma": rdma, "upgrade_gpus": gpus, "upgraded": "gpu01"})
+    that = [f"{{{{ {each} }}}}" for each in asked["ansible.builtin.assert"]["that"]]
+    assert all(templar.template(trust_as_template(each)) for each in that) is begins
+    said = templar.template(trust_as_template(asked["ansible.builtin.assert"]["fail_msg"]))
+    assert begins or (rdma.get("msg") or gpus["msg"]) in said
+
+
+def test_what_was_kept_comes_back_as_it_was(tmp_path: pathlib.Path) -> None:
+    """The shell's own echo reads a backslash."""
+    kept = {"before": {"gpus": {"unreadable": [{"why": "two\nlines, C:\\x1b"}]}}}
+    (tmp_path / "record").write_text(json.dumps(kept) + "\n")
+    told = {"RECORD": str(tmp_path / "record"), "CHANGED": str(tmp_path / "none"), "PACKAGES": ""}
+    done = subprocess.run(
+        ["/bin/sh", "-c", READ["rocemesh.multinode.decide"]["script"]],
+        env={**told, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert pending(done.stdout)["record"] == kept
 
 
 def test_way_back_is_the_versions_that_were_there() -> None:
@@ -74,6 +141,9 @@ def test_what_nobody_asked_for_is_refused(apt: str, options: dict[str, Any], wor
     found = pending(OLD + apt, **options)
     assert (words in found["problem"] and found["problem"]) if words else not found["problem"]
     assert (found["restart"] == "esxi_host") is ("mlnx-fw" in apt)
+    # What an upgrade that is not proved leaves allows nothing: it may be another upgrade that goes on from there.
+    going_on = pending(OLD + apt + record(), **options)["problem"]
+    assert going_on == ("" if "apt_rc 100" in apt else found["problem"]), "apt says nothing of what is half done"
 
 
 GPU = {"index": 0, "bus": "0000:3b:00.0", "name": "H100", "nvlinks_active": 18, "pcie_width": 16}
