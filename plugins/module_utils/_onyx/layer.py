@@ -209,11 +209,12 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if operation is _SAVE and not saving.may_save(self._save, self._foreign(self.read.running(), True)):
             self._applied.append(operation)
             return
+        if not self._applied and operation is not _SAVE:
+            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays.
+            self._lease.take(self.cli)
+            self._refuse_outdated_plan()
+            self._take_snapshot()
         try:
-            if not self._applied and operation is not _SAVE:
-                self._lease.take(self.cli)
-                self._refuse_outdated_plan()
-                self._take_snapshot()
             for line in operation.payload["lines"]:
                 refusal = self.cli.configure(line)
                 if refusal:
@@ -326,13 +327,11 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def _rescue(self, operation: Operation) -> list[str]:
         """One new session to undo the ``shutdown`` of this operation; what was sent, or nothing if that failed too."""
         lines = [line for line in operation.payload["lines"] if line.endswith(" no shutdown")]
-        if not lines:
-            return []
-        try:
-            self.close()
-            return [line for line in lines if not self.cli.configure(line)]
-        except LayerError:
-            return []
+        with contextlib.suppress(LayerError):
+            if lines:
+                self.close()
+                return [line for line in lines if not self.cli.configure(line)]
+        return []
 
     # --- roll back
 
@@ -441,10 +440,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def _counters(self) -> dict[str, dict[str, int]]:
         """For information: a switch that does not answer now has still been configured and verified."""
-        try:
+        with contextlib.suppress(LayerError):
             return self.read.counters(self._wanted.ports, self._wanted.priority)
-        except LayerError:
-            return {}
+        return {}
 
 
 def roce_fact(roce: Roce) -> dict[str, Any]:
