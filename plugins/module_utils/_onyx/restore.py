@@ -132,6 +132,7 @@ def _held(state: SwitchState, due: dict[str, tuple[Any, Any]]) -> list[dict[str,
             if (port.access_vlan == vlan and due.get(f"port {name} access_vlan", (None, vlan))[1] == vlan)
             or has_vlan(port.allowed_vlans, vlan)
         ]
+        users += [member for member in state.vlans[vlan].members if member not in state.ports]  # port-channels
         if vlan in state.svis and due.get(f"interface vlan {vlan}", (None, "present"))[1] is not None:
             users.append(f"interface vlan {vlan}")
         if users:

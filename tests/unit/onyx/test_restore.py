@@ -109,6 +109,18 @@ def test_restore_keeps_a_vlan_that_another_port_uses() -> None:
     assert found["ports"]["1/1"]["access_vlan"] == 1 and found["vlan"]["members"] == ["1/9"]
 
 
+def test_restore_keeps_a_vlan_that_a_port_channel_uses() -> None:
+    """A port-channel is a member by its own name (Po5), as `show vlan` of real switches has it."""
+    switch = new_switch()
+    diff = Run(switch)()["diff"]
+    way, wanted = restore.request("sw01", diff, OPTIONS)
+    state = restore.RestoreLayer("sw01", lambda: FakeSession(switch), wanted, way).observe()
+    rdma = dataclasses.replace(state.vlans[111], members=(*state.vlans[111].members, "Po5"))
+    operations, left = restore.plan(dataclasses.replace(state, vlans={**state.vlans, 111: rdma}), way)
+    assert [(row["key"], row["why"]) for row in left] == [("vlan 111", "used by Po5")]
+    assert not [each.command for each in operations if each.command.startswith("no vlan")]
+
+
 @pytest.mark.parametrize(("make", "wanted"), [(new_switch, WANTED), (carrying, CONVERTED)], ids=["access", "carrying"])
 def test_restore_cut_at_every_line_is_finished_by_the_next(make: Callable[[], Switch], wanted: Wanted) -> None:
     before = running(make())
