@@ -144,8 +144,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         return planning.foreign_lines(parsing.difference(lines, saved), self._wanted)
 
     def _await_links(self) -> Mapping[str, Port]:
-        """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge. Returns
-        what was read last."""
+        """Wait for the links that this run bounced; what stays down is for `plan` to judge. Returns what was read last."""
         timing = (self._wait_for_links, self._clock, self._sleep)
         links, self._links_lost, notes = guards.await_links(self._bounced, self.read.links, parsing.port_key, timing)
         self._notes += notes
@@ -337,7 +336,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def failed(self, error: LayerError) -> None:
         """Take back what this run changed, if that was asked for. The error stays what it is and tells how it went."""
-        suspects = [*self._applied, *([self._failed] if self._failed else [])]
+        suspects = [each for each in (*self._applied, self._failed) if each and each is not _SAVE]
         if not self._rollback or not suspects or self._failed is _SAVE:
             return
         sent: list[str] = []

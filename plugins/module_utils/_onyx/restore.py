@@ -63,10 +63,8 @@ def _check(host: str, key: str, value: Any) -> None:
     elif key.endswith(" access_vlan"):
         right = _is_number(value) and VLAN_MIN <= value <= VLAN_MAX
     elif key.startswith("vlan "):
-        name = value.get("name") if isinstance(value, dict) else ""
-        right = value is None or (
-            isinstance(value, dict) and isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name))
-        )
+        name = value.get("name") if isinstance(value, dict) else None
+        right = value is None or (isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name)))
     elif key.endswith(" carried"):
         line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,200}}")
         right = value is None or (
