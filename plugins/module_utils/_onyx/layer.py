@@ -144,7 +144,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         return planning.foreign_lines(parsing.difference(lines, saved), self._wanted)
 
     def _await_links(self) -> Mapping[str, Port]:
-        """Wait for the links that this run bounced; what stays down is for `plan` to judge. Returns what was read last."""
+        """Wait for links that this run bounced; what stays down is for `plan` to judge. Returns what was read last."""
         timing = (self._wait_for_links, self._clock, self._sleep)
         links, self._links_lost, notes = guards.await_links(self._bounced, self.read.links, parsing.port_key, timing)
         self._notes += notes

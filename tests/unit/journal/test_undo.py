@@ -259,6 +259,10 @@ def test_undo_of_all_runs_keeps_what_a_killed_run_did_and_the_next_found(tmp_pat
     asked = ask(tmp_path, run="all")["ask"]["switch"]["leaf01"]
     assert asked["before"] == {"roce": None, "port 1/1 mtu": 1500}
     assert asked["after"] == {"roce": "lossy", "port 1/1 mtu": 9216}
+    then = change("onyx_roce", "leaf01", {"roce": None, "port 1/1 mtu": 9216}, {"roce": "lossy", "port 1/1 mtu": 9000})
+    write(tmp_path, LATER, begin(LATER), then, END)
+    asked = ask(tmp_path, run="all")["ask"]["switch"]["leaf01"]
+    assert (asked["before"]["port 1/1 mtu"], asked["after"]["port 1/1 mtu"]) == (1500, 9000)
 
 
 def test_undo_knows_the_item_of_a_loop_that_broke_off_beside_one_that_did_not(tmp_path: pathlib.Path) -> None:
