@@ -491,12 +491,9 @@ def _port_value(port: Port, setting: str) -> Any:
     return planning.carried(port) or None if setting == "carried" else getattr(port, setting)
 
 
-def _before(operations: Iterable[Operation]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for operation in operations:
-        for key, (before, _after) in operation.changes.items():
-            result.setdefault(key, before)
-    return result
+def _before(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Of a setting that several of them change, the value before the first."""
+    return {key: before for each in reversed(operations) for key, (before, _after) in each.changes.items()}
 
 
 def _way_back(state: SwitchState, operation: Operation, first: SwitchState, own: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import Operation
 from .._switch import guards
@@ -195,9 +195,7 @@ def _vlans(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
             continue
         lines, inverse = _vlan_line(key, before, now), _vlan_line(key, now, before)
         what = "remove" if before is None else f"name {before['name'] or '(none)'} for"
-        found.append(
-            planning.operation(f"{what} VLAN {key.split()[1]}{_NOTE}", [lines], {key: (now, before)}, [inverse])
-        )
+        found.append(planning.operation(f"{what} VLAN {key[5:]}{_NOTE}", [lines], {key: (now, before)}, [inverse]))
     return found
 
 
@@ -226,11 +224,15 @@ class RestoreLayer(SwitchLayer):
             self._wanted = dataclasses.replace(self._wanted, mode=state.roce.mode)
         return state
 
+    def _foreign(self, lines: Sequence[str], unsaved: bool) -> tuple[str, ...]:
+        """What a port gets back is of this run, whatever it is: addresses and all else of a routed port."""
+        own = {f"+ {each}" for key, value in self._restore.before.items() if " carried" in key for each in value or ()}
+        return tuple(line for line in super()._foreign(lines, unsaved) if line not in own)
+
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
         planning.refuse_missing(self.host, state.ports, wanted.ports)
         operations, left = plan(state, self._restore)
-        if self._left is None:
-            self._left = left
+        self._left = left if self._left is None else self._left
         if not self._applied:
             touched = planning.touched(operations)
             self._planned = operations

@@ -85,6 +85,7 @@ def test_restore_gives_trunk_hybrid_and_routed_ports_what_they_had() -> None:
     assert "1/1 switchport mode trunk" not in running(switch) and "198.51.100.1" not in running(switch)
     found, _sent = back(switch, diff)
     assert running(switch) == before and found["left_alone"] == []
+    assert found["saved"] and found["warnings"] == found["foreign_changes"] == []
     again, sent = back(switch, diff)
     assert not again["changed"] and sent == []
 
