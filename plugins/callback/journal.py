@@ -239,11 +239,9 @@ class CallbackModule(CallbackBase):
 
     def _answer(self) -> None:
         found = journal.drift(self._said, {layer: sorted(hosts) for layer, hosts in self._asked.items()}, self._begin)
-        _replace(
-            pathlib.Path(self._place("drift")), json.dumps(found, indent=2, ensure_ascii=False, default=str) + "\n"
-        )
-        textfile = self._place("textfile")
-        if textfile:
+        text = json.dumps(found, indent=2, ensure_ascii=False, default=str)
+        _replace(pathlib.Path(self._place("drift")), text + "\n")
+        if textfile := self._place("textfile"):
             _replace(pathlib.Path(textfile), journal.metrics(found, time.time()))
         for row in found["drift"]:
             where = " ".join(part for part in (row["host"], row["layer"], row["device"]) if part)

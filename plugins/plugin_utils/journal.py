@@ -121,10 +121,9 @@ def _apart(task: Task, item: Mapping[str, Any], hosts: bool) -> Iterator[tuple[T
 def _share(item: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What of a result concerns one of several ESXi hosts, whose name comes before every key and command."""
     diff = item.get("diff") or {}
+    lead = f"{name} " if name else ""
     own = {
-        side: {
-            key: value for key, value in (diff.get(side) or {}).items() if key.startswith(f"{name} " if name else "")
-        }
+        side: {key: value for key, value in (diff.get(side) or {}).items() if key.startswith(lead)}
         for side in ("before", "after")
     }
     command = f"{name}: " if name else ""

@@ -137,15 +137,14 @@ def settings(entries: Iterable[Mapping[str, Any]], names: Names) -> list[Setting
     entries = list(entries)
     plans = unfinished(entries)
     planned = {_place(plan) for plan in plans}
-    for entry in (*entries, *plans):
+    for entry in entries:
         if entry["kind"] == "failed" and entry.get("applied") and _place(entry) not in planned:
             commands = "; ".join(entry.get("undo") or ()) or "the module reports none"
-            one = _by_hand(
-                entry, names, "failed half-way", f"the task failed after {len(entry['applied'])} steps", commands
-            )
+            why = f"the task failed after {len(entry['applied'])} steps"
+            one = _by_hand(entry, names, "failed half-way", why, commands)
             found.pop(one.place, None)
             found[one.place] = one
-        for one in _of(entry, names) if entry["kind"] == "change" else ():
+        for one in _of(entry, names) if entry["kind"] == "change" or entry in plans else ():
             earlier = found.pop(one.place, None)
             # What was there before the first change decides, also whether a module call leads back to it.
             found[one.place] = (
@@ -308,15 +307,21 @@ def _place(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry[key]) for key in ("host", "module", "task"))
 
 
-def unfinished(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The plans of tasks that failed or were killed, as changes.
+def unfinished(entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The plans of tasks that failed or were killed; each counts as a change where it stands.
 
-    What of it was done is known by the device: a setting goes back only if it has its value of the plan.
+    What of it was done is known by the device: a setting goes back only if it has its value of the plan. A change of
+    the same task ends it if it has all of its settings: other items of a loop, or a later run, have the rest alone.
     """
-    plans: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    plans: list[Mapping[str, Any]] = []
     for entry in entries:
         if entry["kind"] == "planned":
-            plans.setdefault(_place(entry), []).append({**entry, "kind": "change"})
+            plans.append(entry)
         elif entry["kind"] == "change":
-            plans.pop(_place(entry), None)
-    return [plan for each in plans.values() for plan in each]
+            plans = [plan for plan in plans if not _ends(entry, plan)]
+    return plans
+
+
+def _ends(change: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
+    same = _place(change) == _place(plan) and change["device"] == plan["device"]
+    return same and {**change["before"], **plan["before"]} == change["before"]

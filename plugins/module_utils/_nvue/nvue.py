@@ -547,11 +547,12 @@ class NvueLayer(Layer[State, Wanted]):
             if state in ("confirm", "ays"):
                 self._answer(revision, "confirm_yes", "apply", deadline)
             if self._clock() >= deadline:
-                raise ApplyError(
-                    f"everything is in force, but the switch does not take the confirmation (state {state}: {said})",
+                raise ApplyError(  # `close` rejects it, and if it does not take that either, its own timer does
+                    f"the switch does not take the confirmation and goes back to before (state {state}: {said})",
                     **self._about(revision),
-                    remedy=f"confirm it by hand (nv config apply {revision} --confirm-yes) before the switch takes it "
-                    "back, or run this with confirm_timeout=0",
+                    remedy="see nv config history; if this release cannot be confirmed, use confirm_timeout=0",
+                    applied=[],
+                    undo=[],
                 )
             self._sleep(POLL_SECONDS)
 

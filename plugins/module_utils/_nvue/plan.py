@@ -227,7 +227,9 @@ def _ports(state: State, wanted: Wanted) -> list[Operation]:
     groups: dict[str, list[str]] = {}
     for port in differing:
         here = port.mode == "access" and wanted.domain in port.domains
-        groups.setdefault(f"VLAN {port.access_vlan}" if here else "no access VLAN", []).append(port.name)
+        # A trunk without a list has nothing to unset, and loses every VLAN all the same.
+        whole = "" if here or saying.release(state, wanted, port) else port.vlans
+        groups.setdefault(f"VLAN {port.access_vlan}" if here else whole or "no access VLAN", []).append(port.name)
     for old, names in groups.items():
         spec = trees.compressed(names)
         operations.append(

@@ -144,8 +144,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         return planning.foreign_lines(parsing.difference(lines, saved), self._wanted)
 
     def _await_links(self) -> Mapping[str, Port]:
-        """Wait until the links that this run bounced are up again; what stays down is for `plan` to judge. Returns
-        what was read last."""
+        """Wait for links that this run bounced; what stays down is for `plan` to judge. Returns what was read last."""
         timing = (self._wait_for_links, self._clock, self._sleep)
         links, self._links_lost, notes = guards.await_links(self._bounced, self.read.links, parsing.port_key, timing)
         self._notes += notes
@@ -209,11 +208,12 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if operation is _SAVE and not saving.may_save(self._save, self._foreign(self.read.running(), True)):
             self._applied.append(operation)
             return
+        if not self._applied and operation is not _SAVE:
+            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays.
+            self._lease.take(self.cli)
+            self._refuse_outdated_plan()
+            self._take_snapshot()
         try:
-            if not self._applied and operation is not _SAVE:
-                self._lease.take(self.cli)
-                self._refuse_outdated_plan()
-                self._take_snapshot()
             for line in operation.payload["lines"]:
                 refusal = self.cli.configure(line)
                 if refusal:
@@ -326,19 +326,17 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     def _rescue(self, operation: Operation) -> list[str]:
         """One new session to undo the ``shutdown`` of this operation; what was sent, or nothing if that failed too."""
         lines = [line for line in operation.payload["lines"] if line.endswith(" no shutdown")]
-        if not lines:
-            return []
-        try:
-            self.close()
-            return [line for line in lines if not self.cli.configure(line)]
-        except LayerError:
-            return []
+        with contextlib.suppress(LayerError):
+            if lines:
+                self.close()
+                return [line for line in lines if not self.cli.configure(line)]
+        return []
 
     # --- roll back
 
     def failed(self, error: LayerError) -> None:
         """Take back what this run changed, if that was asked for. The error stays what it is and tells how it went."""
-        suspects = [*self._applied, *([self._failed] if self._failed else [])]
+        suspects = [each for each in (*self._applied, self._failed) if each and each is not _SAVE]
         if not self._rollback or not suspects or self._failed is _SAVE:
             return
         sent: list[str] = []
@@ -441,10 +439,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def _counters(self) -> dict[str, dict[str, int]]:
         """For information: a switch that does not answer now has still been configured and verified."""
-        try:
+        with contextlib.suppress(LayerError):
             return self.read.counters(self._wanted.ports, self._wanted.priority)
-        except LayerError:
-            return {}
+        return {}
 
 
 def roce_fact(roce: Roce) -> dict[str, Any]:
@@ -494,12 +491,9 @@ def _port_value(port: Port, setting: str) -> Any:
     return planning.carried(port) or None if setting == "carried" else getattr(port, setting)
 
 
-def _before(operations: Iterable[Operation]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for operation in operations:
-        for key, (before, _after) in operation.changes.items():
-            result.setdefault(key, before)
-    return result
+def _before(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Of a setting that several of them change, the value before the first."""
+    return {key: before for each in reversed(operations) for key, (before, _after) in each.changes.items()}
 
 
 def _way_back(state: SwitchState, operation: Operation, first: SwitchState, own: Sequence[str]) -> list[str]:

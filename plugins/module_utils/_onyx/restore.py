@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import Operation
 from .._switch import guards
@@ -63,10 +63,8 @@ def _check(host: str, key: str, value: Any) -> None:
     elif key.endswith(" access_vlan"):
         right = _is_number(value) and VLAN_MIN <= value <= VLAN_MAX
     elif key.startswith("vlan "):
-        name = value.get("name") if isinstance(value, dict) else ""
-        right = value is None or (
-            isinstance(value, dict) and isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name))
-        )
+        name = value.get("name") if isinstance(value, dict) else None
+        right = value is None or (isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name)))
     elif key.endswith(" carried"):
         line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,200}}")
         right = value is None or (
@@ -132,6 +130,7 @@ def _held(state: SwitchState, due: dict[str, tuple[Any, Any]]) -> list[dict[str,
             if (port.access_vlan == vlan and due.get(f"port {name} access_vlan", (None, vlan))[1] == vlan)
             or has_vlan(port.allowed_vlans, vlan)
         ]
+        users += [member for member in state.vlans[vlan].members if member not in state.ports]  # port-channels
         if vlan in state.svis and due.get(f"interface vlan {vlan}", (None, "present"))[1] is not None:
             users.append(f"interface vlan {vlan}")
         if users:
@@ -196,9 +195,7 @@ def _vlans(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
             continue
         lines, inverse = _vlan_line(key, before, now), _vlan_line(key, now, before)
         what = "remove" if before is None else f"name {before['name'] or '(none)'} for"
-        found.append(
-            planning.operation(f"{what} VLAN {key.split()[1]}{_NOTE}", [lines], {key: (now, before)}, [inverse])
-        )
+        found.append(planning.operation(f"{what} VLAN {key[5:]}{_NOTE}", [lines], {key: (now, before)}, [inverse]))
     return found
 
 
@@ -227,11 +224,15 @@ class RestoreLayer(SwitchLayer):
             self._wanted = dataclasses.replace(self._wanted, mode=state.roce.mode)
         return state
 
+    def _foreign(self, lines: Sequence[str], unsaved: bool) -> tuple[str, ...]:
+        """What a port gets back is of this run, whatever it is: addresses and all else of a routed port."""
+        own = {f"+ {each}" for key, value in self._restore.before.items() if " carried" in key for each in value or ()}
+        return tuple(line for line in super()._foreign(lines, unsaved) if line not in own)
+
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
         planning.refuse_missing(self.host, state.ports, wanted.ports)
         operations, left = plan(state, self._restore)
-        if self._left is None:
-            self._left = left
+        self._left = left if self._left is None else self._left
         if not self._applied:
             touched = planning.touched(operations)
             self._planned = operations

@@ -251,6 +251,29 @@ def test_undo_of_a_killed_run_takes_back_what_its_plan_says(tmp_path: pathlib.Pa
     assert found["hosts"]["leaf01"]["switch"]["before"] == {"roce": None}
 
 
+def test_undo_of_all_runs_keeps_what_a_killed_run_did_and_the_next_found(tmp_path: pathlib.Path) -> None:
+    """The killed run had set the MTU; the next one found it right, and its change has the rest alone."""
+    plan = {**CHANGES[0], "kind": "planned"}
+    write(tmp_path, RUN, begin(RUN), plan)
+    write(tmp_path, LATER, begin(LATER), change("onyx_roce", "leaf01", {"roce": None}, {"roce": "lossy"}), END)
+    asked = ask(tmp_path, run="all")["ask"]["switch"]["leaf01"]
+    assert asked["before"] == {"roce": None, "port 1/1 mtu": 1500}
+    assert asked["after"] == {"roce": "lossy", "port 1/1 mtu": 9216}
+    then = change("onyx_roce", "leaf01", {"roce": None, "port 1/1 mtu": 9216}, {"roce": "lossy", "port 1/1 mtu": 9000})
+    write(tmp_path, LATER, begin(LATER), then, END)
+    asked = ask(tmp_path, run="all")["ask"]["switch"]["leaf01"]
+    assert (asked["before"]["port 1/1 mtu"], asked["after"]["port 1/1 mtu"]) == (1500, 9000)
+
+
+def test_undo_knows_the_item_of_a_loop_that_broke_off_beside_one_that_did_not(tmp_path: pathlib.Path) -> None:
+    other = change("mlxconfig_ats", "gpu01", {"0000:5e:00.0 ATS_ENABLED next boot": False},
+                   {"0000:5e:00.0 ATS_ENABLED next boot": True})  # fmt: skip
+    plans = [{**each, "kind": "planned"} for each in (CHANGES[2], other)]
+    broken = {**other, "kind": "failed", "applied": [], "undo": None}
+    write(tmp_path, RUN, begin(RUN), *plans, CHANGES[2], broken, END)
+    assert sorted(ask(tmp_path)["ask"]["guest"]["gpu01"][0]["device"]) == ["0000:3b:00.0", "0000:5e:00.0"]
+
+
 def test_undo_prefers_the_plan_of_a_task_that_failed(tmp_path: pathlib.Path) -> None:
     failed = {**CHANGES[0], "kind": "failed", "applied": ["roce lossless"], "undo": ["no roce"]}
     write(tmp_path, RUN, begin(RUN), {**CHANGES[0], "kind": "planned"}, failed, END)

@@ -63,6 +63,26 @@ def test_what_the_switch_has_taken_back_is_never_applied_again_without_its_guard
     assert twin.applied == before
 
 
+def test_a_confirmation_that_is_never_taken_is_told_as_what_it_leads_to() -> None:
+    """The end of the run rejects what it could not confirm: nothing of it is in force then."""
+    twin = Twin()
+    before = copy.deepcopy(twin.applied)
+    first = Run(twin, apply_timeout=20)
+    original = first.session.send
+
+    def deaf(method: str, path: str, body: Any = None, **query: Any) -> Any:
+        if isinstance(body, dict) and body.get("state") == "confirm_yes":
+            return {}
+        return original(method, path, body, **query)
+
+    first.session.send = deaf  # type: ignore[method-assign]
+    with pytest.raises(LayerError, match="does not take the confirmation") as caught:
+        first()
+    assert twin.applied == before
+    assert caught.value.details["applied"] == caught.value.details["undo"] == []
+    assert "is in force" not in str(caught.value) and "by hand" not in str(caught.value)
+
+
 def test_accepted_warnings_are_answered_by_the_run_itself() -> None:
     """A switch that does not take the answer that came along with the apply asks all the same."""
     twin = Twin(ays_seconds=20.0)

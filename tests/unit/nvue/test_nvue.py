@@ -231,6 +231,17 @@ def test_reach_of_changes() -> None:
     assert run(Twin(), Wanted(mode=None, vlan=111, disruption="none"))["changed"]
 
 
+def test_trunk_of_every_vlan_that_becomes_an_access_port_disturbs_it() -> None:
+    """Nothing of it is unset: on the twin as on a switch it is a port of the bridge without a list of VLANs."""
+    request = Wanted(mode=None, vlan=111, ports=("swp27",), convertible=None)
+    planned = run(Twin(), request, check_mode=True)["operations"]
+    assert [each["disrupts"] for each in planned if each["disrupts"]] == [
+        "ports swp27 leave every VLAN of br_default, untagged as the bridge says"
+    ]
+    with pytest.raises(LayerError, match="every VLAN"):
+        run(Twin(), dataclasses.replace(request, disruption="none"))
+
+
 PORTS = ["swp1", "swp5", "swp20", "swp27", "swp28", "swp31", "swp32s0", "swp32s3"]
 
 

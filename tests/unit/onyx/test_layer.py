@@ -346,6 +346,16 @@ def test_save_never_leaves_it_to_a_person_and_says_so() -> None:
     assert switch.running.roce is None
 
 
+def test_a_session_that_breaks_behind_a_save_alone_is_told() -> None:
+    """There is nothing to take back: what was saved was in force before."""
+    switch = new_switch()
+    Run(switch, save="never")()
+    run = Run(switch, cut_at=15, every_line=True, rollback=True)
+    with pytest.raises(UnreachableError, match="broke"):
+        run()
+    assert run.sent == ["configuration write"]
+
+
 def test_what_is_saved_survives_a_reload() -> None:
     switch = new_switch()
     Run(switch)()

@@ -85,6 +85,7 @@ def test_restore_gives_trunk_hybrid_and_routed_ports_what_they_had() -> None:
     assert "1/1 switchport mode trunk" not in running(switch) and "198.51.100.1" not in running(switch)
     found, _sent = back(switch, diff)
     assert running(switch) == before and found["left_alone"] == []
+    assert found["saved"] and found["warnings"] == found["foreign_changes"] == []
     again, sent = back(switch, diff)
     assert not again["changed"] and sent == []
 
@@ -107,6 +108,18 @@ def test_restore_keeps_a_vlan_that_another_port_uses() -> None:
     found, _sent = back(switch, diff)
     assert [(row["key"], row["why"]) for row in found["left_alone"]] == [("vlan 111", "used by port 1/9")]
     assert found["ports"]["1/1"]["access_vlan"] == 1 and found["vlan"]["members"] == ["1/9"]
+
+
+def test_restore_keeps_a_vlan_that_a_port_channel_uses() -> None:
+    """A port-channel is a member by its own name (Po5), as `show vlan` of real switches has it."""
+    switch = new_switch()
+    diff = Run(switch)()["diff"]
+    way, wanted = restore.request("sw01", diff, OPTIONS)
+    state = restore.RestoreLayer("sw01", lambda: FakeSession(switch), wanted, way).observe()
+    rdma = dataclasses.replace(state.vlans[111], members=(*state.vlans[111].members, "Po5"))
+    operations, left = restore.plan(dataclasses.replace(state, vlans={**state.vlans, 111: rdma}), way)
+    assert [(row["key"], row["why"]) for row in left] == [("vlan 111", "used by Po5")]
+    assert not [each.command for each in operations if each.command.startswith("no vlan")]
 
 
 @pytest.mark.parametrize(("make", "wanted"), [(new_switch, WANTED), (carrying, CONVERTED)], ids=["access", "carrying"])

@@ -8,6 +8,7 @@ import os
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._onyx import lease
+from ansible_collections.rocemesh.multinode.plugins.module_utils._switch.request import Wanted
 
 from lab.switch.state import Switch
 from tests.unit.nvue.harness import WANTED as CUMULUS
@@ -90,6 +91,22 @@ def test_onyx_settings_changed_since_they_were_read_are_refused() -> None:
     with pytest.raises(LayerError, match="another run"):
         run()
     assert run.sent == [] and switch.snapshots == {}
+
+
+@pytest.mark.parametrize("refused_by", ["the lease", "the same change"])
+def test_onyx_takes_nothing_of_another_run_back(refused_by: str) -> None:
+    """The other run has done what this one was about to do; nothing of this one was sent."""
+    switch = new_switch()
+    line = {"name": "foreign_line", "pattern": "rocemesh-lease", "line": "interface ethernet 1/2 mtu 9216 force"}
+    switch.faults.inject(line)
+    if refused_by == "the lease":
+        foreign(switch, 9_999_999_999)
+    run = Run(switch, Wanted(mode=None, ports=("1/2",), mtu=9216), rollback=True)
+    with pytest.raises(RefusedError, match="another run") as caught:
+        run()
+    assert run.sent == [] and switch.running.ports["1/2"].mtu == 9216
+    assert caught.value.details.get("applied") == caught.value.details.get("undo") == []
+    assert "taken back" not in str(caught.value)
 
 
 def test_cumulus_settings_changed_since_they_were_read_are_refused() -> None:
