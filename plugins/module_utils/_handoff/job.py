@@ -24,9 +24,7 @@ _TAG = re.compile(r":[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
-_RESOURCE = re.compile(
-    rf"(?!requests\.){_LABEL.pattern}(\.{_LABEL.pattern})*/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?"
-)
+_RESOURCE = re.compile(rf"(?a)(?!requests\.){_LABEL.pattern}(\.{_LABEL.pattern})*/[^\W_]([\w.-]{{0,61}}[^\W_])?")
 _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/^+-]+")
