@@ -24,7 +24,7 @@ _TAG = re.compile(r":[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
-_RESOURCE = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_RESOURCE = re.compile(rf"(?a)(?!requests\.){_LABEL.pattern}(\.{_LABEL.pattern})*/[^\W_]([\w.-]{{0,61}}[^\W_])?")
 _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/^+-]+")
@@ -362,8 +362,8 @@ def _quantity(value: str) -> str:
     """As Kubernetes writes it: Docker's 1g is 1Gi there."""
     if not _QUANTITY.fullmatch(value):
         _refuse("not a size", "run_handoff_options.shared_memory", value, "give it as 1Gi")
-    text = value.rstrip("bB")
-    return text if text.endswith("i") or text[-1].isdigit() else text[:-1] + text[-1].upper() + "i"
+    text = value.rstrip("ibB")
+    return text if text[-1].isdigit() else text[:-1] + text[-1].upper() + "i"
 
 
 def _whole(value: Any, thing: str, least: int, most: int | None = None, host: str = "handoff") -> int:

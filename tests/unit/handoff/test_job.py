@@ -38,6 +38,8 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
         ({"namespace": ""}, ["run_handoff_options.namespace"]),
         ({"namespace": "kube-system"}, ["Kubernetes' own"]),
         ({"rdma_resource": "mlx5_0"}, ["run_handoff_options.rdma_resource", "Allocatable"]),
+        ({"rdma_resource": "rdma..example/hca"}, ["run_handoff_options.rdma_resource", "Allocatable"]),
+        ({"rdma_resource": "requests.rdma.example/hca"}, ["run_handoff_options.rdma_resource", "Allocatable"]),
         ({"gpu_resource": "nvidia/gpu/0"}, ["run_handoff_options.gpu_resource"]),
         ({"gpu_resource": ""}, ["need GPUs"]),
         ({"name": "ResNet_50"}, ["run_handoff_name"]),
@@ -138,7 +140,15 @@ def test_a_host_that_calls_itself_otherwise_has_its_file_under_that_name() -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "written"), [("1g", "1Gi"), ("64Gi", "64Gi"), ("512m", "512Mi"), ("1073741824", "1073741824")]
+    ("told", "written"),
+    [
+        ("1g", "1Gi"),
+        ("64Gi", "64Gi"),
+        ("64gi", "64Gi"),
+        ("1kib", "1Ki"),
+        ("512m", "512Mi"),
+        ("1073741824", "1073741824"),
+    ],
 )
 def test_sizes_are_written_as_kubernetes_reads_them(told: str, written: str) -> None:
     assert job_of(asked(shared_memory=told))["limits"]["shared_memory"] == written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Iterator
@@ -143,8 +144,12 @@ def test_a_pod_with_a_network_of_its_own_gets_no_name_of_the_nodes_interfaces(ma
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_the_users_words_reach_the_pod_as_they_were_given(manifest: str) -> None:
-    command = ["python3", "a b", "$HOME", "'\"", "x: y # z", "{{ 1 }}"]
-    documents = list(yaml.safe_load_all(render(manifest, asked(command=command))))
+    """The kubelet makes $$ a $, and $(NAME) the value of a variable of the pod, in words and in values of variables."""
+    command = ["python3", "a b", "$HOME", "'\"", "x: y # z", "{{ 1 }}", "kill $$", "$(NOTE)"]
+    text = render(manifest, asked(command=command, env={"NOTE": "$$ $(NOTE)"}))
+    assert "$$$$ $$(NOTE)" in text and not re.search(r"(?<!\$)\$(\$\$)*\(NOTE\)", text)
+    command = [word.replace("$", "$$") for word in command]
+    documents = list(yaml.safe_load_all(text))
     words = [
         word
         for document in documents

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import subprocess
 
 import pytest
+import yaml
 
 from tests.plays import ROOT, ansible
 
@@ -23,10 +25,9 @@ KUBERNETES = """#!/bin/sh
 echo "$(basename "$0") $*" >> calls
 case "$*" in
   "get node"*) echo "$(cat state) $(cat reason)";;
-  "annotate --overwrite"*) echo '{"rocemesh-upgrade":"drained"}' > reason;;
-  "annotate"*) : > reason;;
-  "cordon"*) echo true > state;;
-  "uncordon"*) : > state;;
+  patch*'{"rocemesh-upgrade":"drained"}},"spec":{"unschedulable":true}'*)
+    echo true > state; echo rocemesh-upgrade > reason;;
+  patch*'{"rocemesh-upgrade":null}},"spec":{"unschedulable":null}'*) : > state; : > reason;;
 esac
 """
 PROGRAMS = {"slurm": (("scontrol", "squeue"), SLURM, "IDLE"), "kubernetes": (("kubectl",), KUBERNETES, "")}
@@ -53,7 +54,7 @@ def play(folder: pathlib.Path, kind: str, step: str) -> tuple[bool, str, list[st
         )
     )
     done = ansible(folder, "-i", "hosts.json", "play.yml", PATH=f"{folder}:{os.environ['PATH']}")
-    asked = ("--oneliner", "squeue", "get node", "kubectl drain")
+    asked = ("--oneliner", "squeue", "get node", "get pods", "kubectl drain")
     calls = [line for line in (folder / "calls").read_text().splitlines() if not any(word in line for word in asked)]
     return done.returncode == 0, done.stdout + done.stderr, calls
 
@@ -86,3 +87,27 @@ def test_node_that_somebody_else_has_drained_is_left_alone(step: str, kind: str,
     (tmp_path / "reason").write_text("broken-fan")
     well, said, calls = play(tmp_path, kind, step)
     assert not well and calls == [] and "broken-fan" in said
+
+
+def test_jobs_of_kubernetes_end_before_other_pods_are_evicted(tmp_path: pathlib.Path) -> None:
+    """A pod of a job is waited for, what a drain refuses is said, and only a drain that went well ends the wait."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\necho "$1" >> calls\n. ./"$1"\n')
+    kubectl.chmod(0o755)
+    argv = yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text())["schedulers"]["kubernetes"]["jobs"]
+
+    def left(get: str, drain: str) -> tuple[int, str]:
+        (tmp_path / "get").write_text(get)
+        (tmp_path / "drain").write_text(drain)
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            [*argv[:-1], "node7"], cwd=tmp_path, env=path, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout.strip()
+
+    evicted = "echo node/node7 drained"
+    assert left("echo training/resnet50-node-0-0-abcde", evicted) == (0, "training/resnet50-node-0-0-abcde")
+    assert left("exit 1", evicted)[0] == 1
+    assert (tmp_path / "calls").read_text().split() == ["get", "get"]
+    assert left("", "echo error: cannot delete Pods >&2; exit 1") == (0, "error: cannot delete Pods")
+    assert left("", evicted) == (0, "")
