@@ -204,6 +204,54 @@ def _route(planned: Planned, destination: str, gateway: str, path: str) -> None:
         return  # networkd ignores the section
 
 
+# ---- rules of udev --------------------------------------------------------------------------------------------------
+
+RULE_FOLDERS = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d")
+_LINKS = "80-net-setup-link.rules"  # where the .link files are read: of two MTUs the later one stays
+_WORD = re.compile(r'(\w+(?:\{[^}]*\})?)\s*(==|!=|[-+:]?=)\s*"([^"]*)"')
+
+
+def apply_rules(tree: Tree, links: Mapping[str, Link], boot: NextBoot, *, late: bool) -> None:
+    """The MTU by ``ATTR{mtu}="N"``, as udev 252 was seen to do; ``late``: of the rules after the .link files."""
+    for name, path in tree.in_force(RULE_FOLDERS, ".rules").items():
+        text = "" if path in tree.masked or (name > _LINKS) is not late else tree.files.get(path, "")
+        for line in re.sub(r"\\\n\s*", "", text).splitlines():
+            words = [] if line.lstrip().startswith("#") else _WORD.findall(line)
+            given = [
+                value for key, sign, value in words if key == "ATTR{mtu}" and sign in ("=", ":=") and value.isdigit()
+            ]
+            runs = any(key.startswith("RUN") and "mtu" in value for key, _sign, value in words)
+            runs = runs or (bool(given) and "GOTO" in text)
+            for link in links.values() if given or runs else ():
+                answers = {_holds(key, sign, value, link, late): key for key, sign, value in words}
+                planned = boot.interfaces.setdefault(link.name, Planned())
+                if False in answers:
+                    continue
+                if runs or None in answers:
+                    why = answers.get(None, "RUN or GOTO")
+                    boot.unknown[path] = f"{why} of a rule about the MTU of {link.name} is not followed here"
+                planned.mtu_open = runs or None in answers
+                planned.set_mtu(0 if planned.mtu_open else int(given[-1]), path)
+
+
+def _holds(key: str, sign: str, value: str, link: Link, late: bool) -> bool | None:
+    """Whether a condition of a rule fits when the device appears (None: not known); what is assigned is none."""
+    if sign not in ("==", "!="):
+        return True
+    known = {
+        "SUBSYSTEM": ["net"],
+        "ACTION": ["add"],
+        "DRIVERS": [link.driver],
+        "ATTR{address}": [link.mac],
+        # A device appears under the kernel's name, and is seen again under the one that it is given.
+        "KERNEL": [] if link.renamed else [link.name],
+        "NAME": [link.name if late else ""],
+    }
+    if late and link.udev and key.startswith("ENV{") and key[4] != ".":
+        known[key] = [link.udev.get(key[4:-1], "")]
+    return (sign == "==") == _any(value.split("|"), known[key]) if known.get(key) else None
+
+
 # ---- names ----------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,9 @@ from .interface_state import sections
 def next_boot(tree: Tree, present: Present) -> NextBoot:
     boot = NextBoot()
     links = present.interfaces
+    boot_networkd.apply_rules(tree, links, boot, late=False)
     boot_networkd.apply_links(tree, links, boot, present.command_line)
+    boot_networkd.apply_rules(tree, links, boot, late=True)
     ifupdown = tree.is_enabled("networking.service")
     manager = tree.is_enabled("NetworkManager.service")
     networkd = boot_networkd.is_starting(tree)

@@ -12,6 +12,7 @@ import stat
 from typing import Any
 
 from .._layer import LayerError
+from .boot_networkd import RULE_FOLDERS
 from .boot_plan import next_boot
 from .boot_profiles import CONFIGURATION, KEYFILES
 from .boot_state import Present, Tree, as_result, parse_mounts
@@ -24,6 +25,7 @@ _FOLDERS = (
     *NETWORK_FOLDERS,
     *KEYFILES,
     *CONFIGURATION,
+    *RULE_FOLDERS,
     "/etc/network/interfaces.d",
     "/etc/sysconfig/network-scripts",
     "/etc/systemd/system",

@@ -86,6 +86,7 @@ class Planned:
     mtu: int = 0
     mtu_by: str = ""
     dhcp_mtu: bool = False
+    mtu_open: bool = False  # a rule of udev may set it
     master: str = ""
     master_by: str = ""
     down_by: str = ""
@@ -241,7 +242,7 @@ def _mtu(link: Link, present: Present, boot: NextBoot) -> tuple[int, str]:
     planned = boot.interfaces.get(link.name, Planned())
     if planned.mtu:
         return planned.mtu, planned.mtu_by
-    if planned.dhcp_mtu or link.master:
+    if planned.dhcp_mtu or planned.mtu_open or link.master:
         return 0, ""
     if link.kind == "vlan" and link.parent in present.interfaces:
         mtu, by = _mtu(present.interfaces[link.parent], present, boot)

@@ -1,7 +1,7 @@
 """RDMA devices of a node as data, and the only code that parses what their tools print. Pure: no I/O.
 
-Sources: public transcripts of ibv_devinfo, mlnx_qos, ofed_info, lsmod and nvidia-smi, the print formats of mlnx-tools
-and of iproute2's dcb. Not verified on hardware.
+Sources: public transcripts of ibv_devinfo, ofed_info, lsmod and nvidia-smi; mlnx_qos and dcb of iproute2 6.1 and 6.15
+as they print with Linux 6.1. Not verified on hardware.
 
 Imports on Python 3.8: runs on the nodes.
 """

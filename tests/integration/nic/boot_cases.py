@@ -350,6 +350,26 @@ def networkd_property() -> Guest:
     return guest
 
 
+RULES = "/etc/udev/rules.d/{}.rules"
+APPEARS = 'SUBSYSTEM=="net", ACTION=="add"'
+BARE_ROCE = "[Match]\nName=ens224\n\n[Network]\nAddress=198.51.100.11/24\n"
+
+
+def udev_rules() -> Guest:
+    """Which of them are for the interface, and which of two MTUs stays, was seen with udev 252."""
+    guest = of_networkd(roce=BARE_ROCE)
+    guest.files |= {
+        RULES.format("70-early"): f'{APPEARS}, NAME=="ens224", ATTR{{mtu}}="1400"\n{APPEARS}, ATTR{{mtu}}="2000"\n',
+        "/etc/systemd/network/10-roce.link": "[Match]\nMACAddress=00:50:56:00:00:03\n\n[Link]\nNamePolicy=slot\nMTUBytes=4000\n",
+        RULES.format("90-late"): f'{APPEARS}, \\\n  DRIVERS=="mlx5_*|ice", NAME!="lo|ens1??", ATTR{{mtu}}:="9000"\n'
+        f'# {APPEARS}, ATTR{{mtu}}="1401"\n{APPEARS}, ATTR{{mtu}}="9K"\n{APPEARS}, ENV{{ID_PATH}}=="x", ATTR{{mtu}}="1402"\n'
+        f'{APPEARS}, KERNEL=="eth0", DRIVERS=="igb", ATTR{{mtu}}="1403"\n',
+        RULES.format("95-lan"): f'{APPEARS}, ATTR{{address}}=="00:50:56:00:00:02", ATTR{{mtu}}="1500"\n',
+    }
+    guest.udev = {name: {"ID_NET_NAME_SLOT": name} for name in ("ens192", "ens224")}
+    return guest
+
+
 def networkd_routes() -> Guest:
     guest = of_networkd(
         "[Match]\nMACAddress=00:50:56:00:00:02\n\n[Network]\nAddress=192.0.2.11/24\n\n[Address]\nAddress=192.0.2.21/24\n\n"
@@ -565,6 +585,7 @@ SOUND: dict[str, Callable[[], Guest]] = {
     "networkd-bridge": networkd_bridge,
     "networkd-property": networkd_property,
     "networkd-many-routes": networkd_routes,
+    "udev-rules": udev_rules,
     "manager": of_manager,
     "manager-beside-engine": manager_beside_engine,
     "manager-without-profile": manager_without_profile,
@@ -680,6 +701,14 @@ HALF_DONE: dict[str, Broken] = {
         ),
         frozenset({("mtu", "ens224")}),
         "rocemesh-mtu.service",
+    ),
+    "udev-rule-before-a-link-file": Broken(
+        edited(udev_rules, (RULES.format("90-late"), None)), frozenset({("mtu", "ens224")}), "10-roce.link"
+    ),
+    "udev-rule-alone": Broken(
+        edited(udev_rules, (RULES.format("90-late"), None), ("/etc/systemd/network/10-roce.link", None)),
+        frozenset({("mtu", "ens224")}),
+        "70-early.rules",
     ),
     "netplan-address-edited": Broken(
         edited(of_netplan, (CLOUD, netplan(MANAGEMENT, "ens224: {addresses: [198.51.100.12/24]}"))),

@@ -14,7 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_readi
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import InterfaceReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 
-from tests.integration.nic.boot_cases import HALF_DONE, SOUND, Guest
+from tests.integration.nic.boot_cases import APPEARS, HALF_DONE, RULES, SOUND, Guest
 from tests.integration.nic.guest_paper import GENERATE, LIBRARIES, NEEDS
 
 pytestmark = NEEDS
@@ -93,3 +93,13 @@ def test_half_done_guest_is_named_by_code_and_place(name: str, tmp_path: pathlib
     assert {(one["code"], one["place"]) for one in answer["differences"]} == case.found
     assert any(case.file in one["file"] + one["then"] for one in answer["differences"])
     assert all(one["now"] != one["then"] for one in answer["differences"])
+
+
+def test_udev_rule_not_followed_leaves_the_mtu_uncompared(tmp_path: pathlib.Path) -> None:
+    guest = SOUND["udev-rules"]()
+    place = RULES.format("99-more")
+    guest.files[place] = f'{APPEARS}, DRIVERS=="mlx5_core", RUN+="/bin/sh -c \'ip link set $name mtu 4200\'"\n'
+    guest.row("ens224")["mtu"] = 4200
+    answer = read_next_boot(reader_of(guest, tmp_path))
+    assert answer["unknown"] == [f"{place}: RUN or GOTO of a rule about the MTU of ens224 is not followed here"]
+    assert answer["differences"] == []

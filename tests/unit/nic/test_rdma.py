@@ -15,6 +15,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.pcie_state
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma import RdmaReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma_state import (
     Gid,
+    Qos,
     choose_gid,
     dma_buf,
     parse_dcb,
@@ -361,6 +362,66 @@ def test_mlnx_qos_is_read_whole() -> None:
     qos = parse_mlnx_qos(QOS, HOST)
     assert (qos.trust, qos.pfc, qos.dscp_prio[26], dict(qos.prio_tc)) == ("dscp", (3, 5), 3, {1: 0, 3: 3, 5: 3})
     assert 40 not in qos.dscp_prio
+
+
+# Printed by mlnx_qos of mlnx-tools (August 2026) after --trust dscp --pfc 0,0,0,1,0,0,0,0 and --dscp2prio set,26,4,
+# and by dcb of iproute2 6.1.0, over the DCB netlink of Linux 6.1 to a device of the lab (lab/vm/lab_dcb).
+MLNX_QOS_SEEN = """DCBX mode: OS controlled
+Priority trust state: dscp
+dscp2prio mapping:
+\tprio:0 dscp:07,06,05,04,03,02,01,00,
+\tprio:1 dscp:15,14,13,12,11,10,09,08,
+\tprio:2 dscp:23,22,21,20,19,18,17,16,
+\tprio:3 dscp:31,30,29,28,27,25,24,
+\tprio:4 dscp:26,39,38,37,36,35,34,33,
+\tprio:4 dscp:32,
+\tprio:5 dscp:47,46,45,44,43,42,41,40,
+\tprio:6 dscp:55,54,53,52,51,50,49,48,
+\tprio:7 dscp:63,62,61,60,59,58,57,56,
+Receive buffer size (bytes): 0,0,0,0,0,0,0,0,max_buffer_size=0
+Cable len: 0
+PFC configuration:
+\tpriority    0   1   2   3   4   5   6   7
+\tenabled     0   0   0   1   0   0   0   0   
+\tbuffer      0   0   0   0   0   0   0   0   
+tc: 0 ratelimit: unlimited, tsa: vendor
+\t priority:  0
+tc: 1 ratelimit: unlimited, tsa: vendor
+\t priority:  1
+tc: 2 ratelimit: unlimited, tsa: vendor
+\t priority:  2
+tc: 3 ratelimit: unlimited, tsa: vendor
+\t priority:  3
+tc: 4 ratelimit: unlimited, tsa: vendor
+\t priority:  4
+tc: 5 ratelimit: unlimited, tsa: vendor
+\t priority:  5
+tc: 6 ratelimit: unlimited, tsa: vendor
+\t priority:  6
+tc: 7 ratelimit: unlimited, tsa: vendor
+\t priority:  7
+"""  # noqa: W291  (as printed)
+DCB_SEEN = (
+    "pfc-cap 8 macsec-bypass off delay 0 \nprio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off \n",
+    "dscp-prio 26:3 46:6 \n",
+    "willing off ets-cap 8 cbs off \n"
+    "tc-bw 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 \n"
+    "pg-bw 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 \n"
+    "tc-tsa 0:vendor 1:vendor 2:vendor 3:vendor 4:vendor 5:vendor 6:vendor 7:vendor \n"
+    "prio-tc 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 \n"
+    "reco-tc-bw 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 \n"
+    "reco-tc-tsa 0:strict 1:strict 2:strict 3:strict 4:strict 5:strict 6:strict 7:strict \n"
+    "reco-prio-tc 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 \n",
+)
+
+
+def test_mlnx_qos_and_dcb_of_a_kernel_are_read_as_set() -> None:
+    qos, eighths = parse_mlnx_qos(MLNX_QOS_SEEN, HOST), {priority: priority for priority in range(8)}
+    assert (qos.trust, qos.pfc, qos.prio_tc) == ("dscp", (3,), eighths)
+    assert qos.dscp_prio == {**{dscp: dscp // 8 for dscp in range(64)}, 26: 4}
+    assert parse_dcb(*DCB_SEEN, HOST) == Qos("dscp", (3,), {26: 3, 46: 6}, eighths, "dcb")
+    # Without an entry `dcb app show` prints nothing.
+    assert parse_dcb(DCB_SEEN[0], "", DCB_SEEN[2], HOST) == Qos("pcp", (3,), {}, eighths, "dcb")
 
 
 @pytest.mark.parametrize("cut", ["Priority trust state: dscp\n", "\tenabled     0   0   0   1   0   1   0   0   \n"])

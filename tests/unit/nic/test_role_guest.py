@@ -157,6 +157,21 @@ def test_the_qos_program_needs_no_ofed(tmp_path: pathlib.Path) -> None:
     ]
 
 
+def test_the_qos_program_asks_dcb_again_once_if_it_fails(tmp_path: pathlib.Path) -> None:
+    """Seen of 6.1.0: status 1 and "Attribute write: Protocol error" of a value that is in force."""
+    program = tmp_path / "roce-qos"
+    program.write_text(rendered(PROGRAM, guest_qos_tos=0))
+    (tmp_path / "bin").mkdir()
+    for fails, status in ((1, 0), (9, 1)):
+        (tmp_path / "bin/dcb").write_text(
+            f'#!/bin/sh\necho "$1" >> {tmp_path}/{fails}\n[ $(/usr/bin/wc -l < {tmp_path}/{fails}) -gt {fails} ]\n'
+        )
+        (tmp_path / "bin/dcb").chmod(0o755)
+        done = subprocess.run(["/bin/sh", program, "ens224"], check=False, env={"PATH": str(tmp_path / "bin")})
+        assert done.returncode == status
+    assert [(tmp_path / name).read_text().split() for name in "19"] == [["pfc", "pfc", "app"], ["pfc", "pfc"]]
+
+
 def test_congestion_notification_is_turned_on_for_the_lossless_priorities_alone(tmp_path: pathlib.Path) -> None:
     calls(tmp_path, ("mlnx_qos", "cma_roce_tos"), guest_qos_pfc="0,0,0,1,0,1,0,0")
     for side in ("roce_np", "roce_rp"):
