@@ -1,7 +1,6 @@
 """What roles and runs read of devices, as facts: pieces of JSON, a fact a line. Pure.
 
-No pattern reads them: ``readings.yml`` says which signs a value is, so live facts, a run's and those of an archive are
-judged by the same rules. What was not read is no fact.
+No pattern reads them: ``readings.yml`` says which signs a value is. What was not read is no fact.
 """
 
 from __future__ import annotations
@@ -26,6 +25,9 @@ class Fact(NamedTuple):
     thing: str
     value: Any
     device: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.thing}: {self.value}{self.device and f' ({self.device})'}"
 
 
 def of_row(kind: str, row: Mapping[str, Any], device: str = "") -> Iterator[Fact]:
@@ -70,7 +72,7 @@ def read(text: str) -> list[Found] | None:
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return [
-        Found(sign, line, f"{fact.device} {fact.thing}: {fact.value}".strip(), "", fact.device, str(fact.value))
+        Found(sign, line, str(fact), "", fact.device, str(fact.value))
         for line, fact in enumerate(facts, 2)
         for sign, test in _entry(fact.thing)["signs"].items()
         if _is(fact.value, test)
@@ -147,5 +149,5 @@ def _vcenter(value: Mapping[str, Any]) -> dict[str, str]:
         found |= _vcenter(reading)
     for folder, kind in (("esxi", "host"), ("vms", "vm")):
         for row in value.get(f"{kind}s") or ():
-            found |= written(f"{folder}/{row['asked']}", of_row(kind, row))
+            found |= written(f"{folder}/{row['asked']}/vcenter", of_row(kind, row))
     return found

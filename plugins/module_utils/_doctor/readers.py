@@ -28,8 +28,7 @@ def reader_signs() -> dict[str, Sign]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """``host``, ``device``: where a line is not about the host or device that printed it; ``value``: by which hosts are
-    compared."""
+    """``host``, ``device``: where a line is about another one than printed it; ``value``: hosts are compared by it."""
 
     sign: str
     line: int

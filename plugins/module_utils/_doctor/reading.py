@@ -96,13 +96,10 @@ class Reading:
 
     def piece(self, piece: Piece) -> None:
         whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
-        if whole is None:
-            self._log(piece)
-            return
-        text = _whole(piece, fabric.LARGEST)
-        found = whole.read(text)
+        text = _whole(piece, fabric.LARGEST) if whole else ""
+        found = whole.read(text) if whole else None
         if found is None:
-            self._log(Piece(piece.name, iter((text.encode(),))))
+            self._log(Piece(piece.name, iter((text.encode(),))) if whole else piece)
             return
         self.lines += text.count("\n") + 1
         self.field, self.machines = self.field or bool(found), self.machines or bool(piece.host)

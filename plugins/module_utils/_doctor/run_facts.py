@@ -1,7 +1,6 @@
 """The readings of a run (nodes, switches, ESXi hosts, fabric check) as pieces for the doctor. Pure.
 
-A run reads counters before and after the job: the facts have what was counted in between, so old trouble is none.
-What was not read is no fact: nothing is made up.
+A run reads counters before and after the job: facts are what was counted in between. What was not read is no fact.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from .._judge.settled import Known, known_from, of_host
 from . import facts, host_output
 from .facts import Fact
 
+_MANY = 10_000_000  # bytes
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
 
 
@@ -115,13 +115,14 @@ def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iter
     for device in (moments.get("after") or {}).get("devices") or ():
         for kind, new in (device.get("counters") or {}).items():
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
-            for counter, count in _moved(old, new or {}).items():
-                yield Fact(counter, count, str(device.get("name")))
+            moved = _moved(old, new or {})
+            yield from (Fact(counter, count, str(device.get("name"))) for counter, count in moved.items())
+            if _all_on_first(moved):
+                yield Fact("traffic outside of priority 0", "none", str(device.get("name")))
     for device in _newest(moments).get("devices") or ():
         yield from _device(device)
     gpus = (moments.get("start") or {}).get("gpus")
-    if isinstance(gpus, Mapping):
-        yield from _gpus(name, gpus, known)
+    yield from _gpus(name, gpus, known) if isinstance(gpus, Mapping) else ()
 
 
 def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -130,12 +131,14 @@ def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
     """What each counter counted. One that went back was cleared: what it counted is not known."""
-    both = {name: (before.get(name), count) for name, count in after.items()}
-    return {
-        name: new - old
-        for name, (old, new) in both.items()
-        if isinstance(old, int) and isinstance(new, int) and new >= old
-    }
+    both = ((name, before.get(name), count) for name, count in after.items())
+    return {name: new - old for name, old, new in both if isinstance(old, int) and isinstance(new, int) and new >= old}
+
+
+def _all_on_first(moved: Mapping[str, int]) -> bool:
+    """All bytes in priority 0 while others exist and stay empty."""
+    counts = [[moved.get(f"{way}_prio{number}_bytes", -1) for number in range(8)] for way in ("rx", "tx")]
+    return any(first > max(_MANY, 1000 * max(others)) and max(others) >= 0 for first, *others in counts)
 
 
 def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
@@ -177,9 +180,7 @@ def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
         counters = ((each.get(name) or {}).get("counters") or {} for each in (before, after))
         ports[name] = {**seen, "counters": _moved(*counters)}
     moved = {name for name, seen in ports.items() if any(seen["counters"].get(each) for each in _ROCE)}
-    down = {
-        name for name in set(ports) - moved if "up" not in (each.get(name, {}).get("oper") for each in (before, after))
-    }
+    up = {name for each in (before, after) for name, seen in each.items() if seen.get("oper") == "up"}
     if moved:  # a port that was down all the time is none of this run
-        ports = {name: seen for name, seen in ports.items() if name not in down}
+        ports = {name: seen for name, seen in ports.items() if name in moved | up}
     return {"roce": newest.get("roce") or {}, "ports": ports}

@@ -59,4 +59,5 @@ def _congestion(finding: Mapping[str, Any]) -> bool:
 def _of_the_pace(finding: Mapping[str, Any]) -> bool:
     """A mere candidate because the exchange is slow, and for nothing else: the witness of the speed says that."""
     files = {str(entry.get("file")) for entry in finding.get("evidence") or ()}
-    return finding.get("certainty") == CANDIDATE and {f for f in files if not _STATE.match(f)} == {"job/speed.txt"}
+    elsewhere = {file for file in files if not _STATE.match(file)}
+    return finding.get("certainty") == CANDIDATE and elsewhere == {"job/facts/speed.json"}
