@@ -72,7 +72,8 @@ def test_a_host_that_did_not_answer_says_so_and_one_that_nobody_asked_says_nothi
 def test_vcenter_and_hosts_are_evidence_for_the_doctor() -> None:
     vcenter = {"hosts": [{"asked": "esx01", "maintenance": True}]}
     texts = run_facts.pieces({"hosts": {"gpu02": {"said": SAID, "since": 0}}, "vcenter": vcenter})
-    assert json.loads(texts["esxi/esx01/vcenter/facts/maintenance.json"]) == [{"thing": "maintenance mode", "value": True}]
+    (fact,) = json.loads(texts["esxi/esx01/vcenter/facts/maintenance.json"])
+    assert fact == {"thing": "maintenance mode", "value": True}
     assert texts["containers/gpu02/env.txt"] == "NCCL_IB_DISABLE=1\n"
 
 
