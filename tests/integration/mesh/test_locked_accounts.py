@@ -68,7 +68,7 @@ def test_locked_root_is_refused_by_sshd_and_named_before(node: Node, field: str)
 
 @pytest.mark.parametrize(("field", "mode"), [("*", 0o640), ("", 0o640), ("!locked", 0)])
 def test_root_without_password_or_unreadable_shadow_gets_in(node: Node, field: str, mode: int) -> None:
-    """Images of RHEL have a shadow file of mode 0, which root without CAP_DAC_OVERRIDE cannot read."""
+    """Root without CAP_DAC_OVERRIDE cannot read a shadow file of mode 0, and sshd then takes it for unlocked."""
     set_password(node, field, mode)
     done = log_in(node)
     assert done.returncode == 0, done.stderr + node.log()
