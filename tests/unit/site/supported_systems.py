@@ -55,7 +55,7 @@ def page() -> str:
         "starts it, is not confined\nby SELinux (Docker sets `label=disable` itself, Podman as well; see "
         "[security.md](security.md)), so no mount needs a label.\n\n"
         "Podman (`container_engine: podman`) has to be 4.3 or newer, which Ubuntu 20.04 and 22.04 do not bring, and "
-        "5.4 for GPUs. It was run\nwith the 4.3.1 of Debian 12 (`tests/integration/podman`).\n\n"
+        "5.4 for GPUs. It was run\nwith the 4.3.1 of Debian 12 and the 5.4.2 of Debian 13 (`tests/integration/podman`).\n\n"
         "The image needs OpenSSH 7.8 or newer, with a root that is not locked. Upstream's 7.8, 8.0 and 8.1 (built "
         "without OpenSSL) came up\nas Debian's 9.2 does, with an environment of 13 kB as well; 7.4 and 7.6 have no "
         "`SetEnv`. A root with `!` in `/etc/shadow` is refused by\nits sshd for every login, unless root may not read "
