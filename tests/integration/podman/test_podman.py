@@ -267,7 +267,7 @@ def test_what_this_podman_cannot_is_refused(engine: Engine) -> None:
 def test_devices_of_cdi_reach_the_container_from_5_4_on(engine: Engine) -> None:
     """SIMULATED: the GPU and nvidia-ctk. An older socket ignores the request in silence, so the role has to refuse."""
     engine.disk.write("/etc/cdi/nvidia.yaml", json.dumps(CDI), 0o644)
-    engine.disk.write("/usr/local/bin/nvidia-ctk", "#!/bin/sh\necho nvidia.com/gpu=0\necho nvidia.com/gpu=all\n")
+    engine.disk.write("/usr/bin/nvidia-ctk", "#!/bin/sh\necho nvidia.com/gpu=0\necho nvidia.com/gpu=all\n")
     gives = server_version(engine) >= (5, 4)
     request = {"driver": "cdi", "count": 0, "device_ids": ["nvidia.com/gpu=0"]}
     direct = {"name": "direct", "image": "localhost/base:1", "command": "sleep infinity", "device_requests": [request]}
