@@ -24,6 +24,8 @@ def mesh() -> Iterator[Fleet]:
         for node in started.nodes:
             with (node.root / "etc/passwd").open("a") as accounts:
                 accounts.write("mpiuser:x:10001:10001::/home/mpiuser:/bin/sh\n")
+            with (node.root / "etc/shadow").open("a") as locked:  # as useradd leaves it; its own server cannot read it
+                locked.write("mpiuser:!:19000:0:99999:7:::\n")
             (node.root / CONTAINER_USER.lstrip("/")).write_text("10001 10001 /home/mpiuser\n")
             assert node.inside(["install", "-d", "-o", "10001", "-g", "10001", "/home/mpiuser/.ssh"]).returncode == 0
         done = play(started, plays(container_user=USER), "made")

@@ -44,6 +44,20 @@ cp /bin/busybox /base/bin/busybox
 for name in $(/bin/busybox --list | grep -v '^busybox$'); do ln -sf busybox "/base/bin/$name"; done
 tar -C /base -cf /base.tar .
 """
+# A device of the machine under another name and kind: what CDI gives is real, that it is a GPU is not.
+CDI = {
+    "cdiVersion": "0.5.0",
+    "kind": "nvidia.com/gpu",
+    "devices": [
+        {
+            "name": name,
+            "containerEdits": {
+                "deviceNodes": [{"path": path, "hostPath": "/dev/zero", "type": "c", "major": 1, "minor": 5}],
+            },
+        }
+        for name, path in (("0", "/dev/nvidia0"), ("all", "/dev/nvidiactl"))
+    ],
+}
 DOCKERFILE = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN echo built > /built\nCOPY . /workspace/\n"
 
 
@@ -145,6 +159,8 @@ def fixture_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]
         script = f"cp {shared}/tls.* /etc/registry; echo 127.0.0.1 registry.test >> /etc/hosts"
         script += "; ln -f /usr/bin/crun /usr/sbin/runc.distrib; mkdir -p /run/podman /etc/rocemesh/mesh/container"
         script += f"; ln -sfn {SOCKET} /var/run/docker.sock"
+        # crun refuses cgroups of both versions at once, as some machines have them.
+        script += "; if mountpoint -q /sys/fs/cgroup/unified; then umount -l /sys/fs/cgroup/unified; fi"
         done = place.run("sh", "-ec", script)
         assert done.returncode == 0, done.stderr
         # Podman's layers cannot lie on layers.
@@ -235,10 +251,35 @@ def test_the_modules_of_the_other_roles_reach_it(engine: Engine) -> None:
     assert code == 0, output
 
 
+def server_version(engine: Engine) -> tuple[int, ...]:
+    return tuple(map(int, engine.ask("version", "--format", "{{.Server.Version}}").split(".")[:2]))
+
+
 def test_what_this_podman_cannot_is_refused(engine: Engine) -> None:
-    version = tuple(map(int, engine.ask("version", "--format", "{{.Server.Version}}").split(".")[:2]))
+    version = server_version(engine)
     code, output = engine.role("run", container_gpus="all")
     assert code != 0
-    assert (f"it is {version[0]}.{version[1]}" in output) == (version < (5, 4)) or "nvidia-ctk cdi list" in output
+    assert f"(it is {version[0]}.{version[1]}" in output and "nvidia-ctk cdi list" in output
     code, output = engine.role("run", container_engine="docker")
     assert code != 0 and "expected Docker" in output
+
+
+def test_devices_of_cdi_reach_the_container_from_5_4_on(engine: Engine) -> None:
+    """SIMULATED: the GPU and nvidia-ctk. An older socket ignores the request in silence, so the role has to refuse."""
+    engine.disk.write("/etc/cdi/nvidia.yaml", json.dumps(CDI), 0o644)
+    engine.disk.write("/usr/bin/nvidia-ctk", "#!/bin/sh\necho nvidia.com/gpu=0\necho nvidia.com/gpu=all\n")
+    gives = server_version(engine) >= (5, 4)
+    request = {"driver": "cdi", "count": 0, "device_ids": ["nvidia.com/gpu=0"]}
+    direct = {"name": "direct", "image": "localhost/base:1", "command": "sleep infinity", "device_requests": [request]}
+    code, output = engine.play([{"community.docker.docker_container": {**direct, "network_mode": "host"}}])
+    assert code == 0, output
+    assert ("nvidia0" in engine.ask("exec", "direct", "ls", "/dev").split()) == gives
+
+    code, output = engine.role("run", container_gpus="all", container_replace_in_use=True)
+    if not gives:
+        assert code != 0 and "from 5.4 on" in output
+        return
+    assert code == 0, output
+    assert "/dev/nvidiactl" in engine.inside("ls -l /dev/nvidiactl")
+    code, output = engine.role("run", container_gpus="all")
+    assert code == 0 and changed(output) == 0, output

@@ -298,6 +298,8 @@ TASKS = (
             ({"__container_has_sshd": {"rc": 10, "stderr": ""}}, "openssh-server of at least 7.8\n(not found)"),
             ({"__container_has_sshd": {"rc": 125, "stderr": "docker: Error response"}}, "docker: Error response"),
             ({"__container_has_sshd": {"rc": 11}}, "has no account root with uid\n0 and gid 0"),
+            ({"__container_has_sshd": {"rc": 12}}, "an OpenSSH without SetEnv, expected 7.8 or newer"),
+            ({"__container_has_sshd": {"rc": 13}}, 'RUN usermod -p "*" root'),
             ({"__container_has_sshd": {"skipped": True}}, OK),
             # What runs in it.
             ({"__container_inside": {"msg": "Container mpicont is paused"}}, "is paused. Nothing was changed"),
