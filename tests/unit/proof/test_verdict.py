@@ -235,6 +235,17 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
 ]  # fmt: skip
 
 
+def test_what_judges_nothing_hides_no_cause_behind_it() -> None:
+    def marks_and_a_cause(inputs: dict[str, Any]) -> None:
+        named_by_the_doctor(inputs)
+        seen = [{"file": "hosts/gpu02/dmesg.txt", "text": "TCP: Possible SYN flooding on port 29500"}]
+        quiet = {"layer": "host", "cause": "limits_host", "hosts": ["gpu02"], "means": "Full.", "evidence": seen}
+        inputs["doctor"]["findings"][:0] = [quiet] * 6
+
+    state, sentence = said("doctor", marks_and_a_cause)
+    assert state == "disagrees" and "link_faulty" in sentence and "limits_host" in sentence
+
+
 @pytest.mark.parametrize(("rule", "name", "change", "state", "words"), TABLE, ids=[row[0] for row in TABLE])
 def test_a_witness(rule: str, name: str, change: Callable[[dict[str, Any]], None], state: str, words: str) -> None:
     found = said(name, change)
