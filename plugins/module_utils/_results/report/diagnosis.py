@@ -26,7 +26,7 @@ _QUIET = (HEALTHY, NO_FAULT_SEEN)
 _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
 _OF_THE_END = ("job", "log", "ranks")  # witnesses
-_FINDINGS, _QUESTIONS, _LINES = 5, 5, 5
+_QUESTIONS, _LINES = 5, 5
 
 
 def wanted(summary: Mapping[str, Any]) -> bool:
@@ -55,7 +55,7 @@ def diagnose(
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES), boots=boots, ended=ended)
         findings = [
             {**finding, "simulated": any(entry["file"].startswith(unreal) for entry in finding["evidence"])}
-            for finding in accepted.marked(found["findings"], known)[:_FINDINGS]
+            for finding in accepted.marked(found["findings"], known)
         ]
         vain = accepted.notes(found["findings"], known)
     except Exception as error:
