@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Sequence, Tuple
 
 from ..._layer import LayerError, RefusedError
 from ..figures import published
@@ -80,7 +80,7 @@ def build(
     simulated = sum(1 for part in parts for row in part["rows"] if row["simulated"])
     problems = [
         f"{entry.name}: {problem['message']}" for entry in entries for problem in entry.summary.get("problems", ())
-    ]
+    ] + [*_uncompared(entries, gates, baseline)]
     return {
         "title": _title(entries, len(names)),
         "line": "Measured, imported and published figures. Only rows of one workload, precision and batch compare.",
@@ -263,9 +263,22 @@ def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: f
             found = gate(row["repeats"], before["repeats"], margin=margin, confidence=confidence).as_result()
         except LayerError as error:
             raise _refused(f"cannot be compared with {baseline}: {error}", name, "look at its repeats") from error
-        case = f"{row['case']}, {row['precision']}, batch {row['batch']}"
-        gates.append({"run": name, "case": case, **found, "simulated": bool(mark or old_mark)})
+        gates.append({"run": name, "case": _case(row), **found, "simulated": bool(mark or old_mark)})
     return gates
+
+
+def _uncompared(entries: Sequence[Entry], gates: Sequence[Mapping[str, Any]], baseline: str) -> Iterator[str]:
+    """Cases of the baseline that a run lacks: what was not measured is not fast enough."""
+    wanted = [_case(row) for name, row, _mark in _rows(entries, "scaling") if name == baseline]
+    for name in [entry.name for entry in entries if baseline not in ("", entry.name) and not entry.imported]:
+        judged = {gate["case"] for gate in gates if gate["run"] == name}
+        lacking = "; ".join(case for case in wanted if case not in judged)
+        if lacking or not wanted:
+            yield f"{name}: not compared with {baseline}: {lacking or 'no benchmark scaling there'}"
+
+
+def _case(row: Mapping[str, Any]) -> str:
+    return f"{row['case']}, {row['precision']}, batch {row['batch']}"
 
 
 def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
