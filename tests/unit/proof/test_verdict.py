@@ -312,9 +312,19 @@ def test_the_same_run_on_simulated_devices_is_never_proven() -> None:
     assert not proven_alone(line)
 
 
-def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("layers", "nic", "found", "gpu01", to=["GPU 0: SIMULATED A100"]),
+        put("evidence", "rdma", "gpu02", "after", "simulated", to=True),
+    ],
+    ids=["in the words of a layer", "in the reading of a NIC"],
+)
+def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
     """Also where whoever called the module forgot to say it."""
-    found = summary(put("layers", "nic", "found", "gpu01", to=["GPU 0: SIMULATED A100"]))
+    found = summary(change)
     assert found["simulated"] is True and found["verdict"]["line"].startswith("SIMULATED - ")
 
 
