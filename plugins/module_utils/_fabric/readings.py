@@ -192,7 +192,8 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fi
         switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
         usual_switch, share = usual(switches.values())
         for nic, switch in sorted(switches.items()):
-            if switch != usual_switch and 3 * share >= 2:
+            # Several hosts in another switch are a rack of their own.
+            if switch != usual_switch and 3 * share > 2 and [*switches.values()].count(switch) == 1:
                 behind = fabric.port(nic).behind
                 found.append(fault("plugged_elsewhere", Place("nic", (nic,)), behind=behind, usual=usual_switch))
     # A slot of an older generation is how the machines were bought, where the whole rail is like that.

@@ -210,6 +210,15 @@ def test_cable_in_another_switch_is_named_by_lldp() -> None:
     assert "leaf9 1/7" in fault["found"] and "leaf1" in fault["found"]
 
 
+@pytest.mark.parametrize(("hosts", "away"), [(6, 2), (3, 1)])
+def test_hosts_of_another_rack_have_a_switch_of_their_own(hosts: int, away: int) -> None:
+    what = site(hosts)
+    moved = {f"1/{number + 1}": what["switches"]["leaf1"]["ports"].pop(f"1/{number + 1}") for number in range(away)}
+    what["switches"]["leaf2"] = {"ports": moved}
+    part, _parts = whole(what)
+    assert part["report"]["faults"] == [] and part["report"]["ok"]
+
+
 def test_ports_that_are_no_roce_are_left_out_and_told() -> None:
     changed = {
         (1, 1): {"link_layer": "InfiniBand"},

@@ -235,6 +235,17 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
 ]  # fmt: skip
 
 
+def test_what_judges_nothing_hides_no_cause_behind_it() -> None:
+    def marks_and_a_cause(inputs: dict[str, Any]) -> None:
+        named_by_the_doctor(inputs)
+        seen = [{"file": "hosts/gpu02/dmesg.txt", "text": "TCP: Possible SYN flooding on port 29500"}]
+        quiet = {"layer": "host", "cause": "limits_host", "hosts": ["gpu02"], "means": "Full.", "evidence": seen}
+        inputs["doctor"]["findings"][:0] = [quiet] * 6
+
+    state, sentence = said("doctor", marks_and_a_cause)
+    assert state == "disagrees" and "link_faulty" in sentence and "limits_host" in sentence
+
+
 @pytest.mark.parametrize(("rule", "name", "change", "state", "words"), TABLE, ids=[row[0] for row in TABLE])
 def test_a_witness(rule: str, name: str, change: Callable[[dict[str, Any]], None], state: str, words: str) -> None:
     found = said(name, change)
@@ -301,9 +312,19 @@ def test_the_same_run_on_simulated_devices_is_never_proven() -> None:
     assert not proven_alone(line)
 
 
-def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("layers", "nic", "found", "gpu01", to=["GPU 0: SIMULATED A100"]),
+        put("evidence", "rdma", "gpu02", "after", "simulated", to=True),
+    ],
+    ids=["in the words of a layer", "in the reading of a NIC"],
+)
+def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
     """Also where whoever called the module forgot to say it."""
-    found = summary(put("layers", "nic", "found", "gpu01", to=["GPU 0: SIMULATED A100"]))
+    found = summary(change)
     assert found["simulated"] is True and found["verdict"]["line"].startswith("SIMULATED - ")
 
 

@@ -88,6 +88,22 @@ def test_the_gate_judges_each_case_that_both_runs_have(factor: float, answer: st
     assert all((gate["verdict"] == "slower") == slower for gate in table["gates"])
 
 
+def test_a_case_of_the_baseline_that_a_run_lacks_is_named() -> None:
+    lacking = rescaled(1.0, "new")
+    rows = lacking.summary["benchmarks"]["scaling"]["rows"]
+    gone = rows.pop()
+    table = comparison.build([rescaled(1.0, "old"), lacking], baseline="old")
+    assert table["problems"] == [
+        f"new: not compared with old: {gone['case']}, {gone['precision']}, batch {gone['batch']}"
+    ]
+    rows.clear()
+    table = comparison.build([rescaled(1.0, "old"), lacking], baseline="old")
+    assert not table["gates"] and len(table["problems"]) == 1
+    (problem,) = comparison.build([rescaled(1.0, "old"), lacking], baseline="new")["problems"]
+    assert problem == "old: not compared with new: no benchmark scaling there"
+    assert comparison.build([rescaled(1.0, "old"), lacking])["problems"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

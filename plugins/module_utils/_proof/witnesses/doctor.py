@@ -31,9 +31,10 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     findings = rows(diagnosis.get("findings"))
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
-    for finding in [finding for finding in findings if not finding.get("accepted")][:_SHOWN]:
+    for finding in findings:
         quiet = _of_the_pace(finding) or (_congestion(finding) and not slow)
-        (doubts.notes if quiet else doubts.wrong).append(sentence(finding))
+        said = doubts.notes if quiet else doubts.wrong
+        said += [sentence(finding)] if not finding.get("accepted") and len(said) < _SHOWN else []
     doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
     besides = " but what was accepted" if taken else ""
     if doubts.wrong:

@@ -53,12 +53,6 @@ def _alike(
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Each row whose ``key`` is ``direct`` with the first one that is ``host`` and has the same values of ``same``."""
     for alike in groups(rows, same).values():
-        others = [row for row in alike if row.get(key) == host]
-        for row in alike:
-            if (
-                row.get(key) == direct
-                and others
-                and is_positive(row.get("gb_s"))
-                and is_positive(others[0].get("gb_s"))
-            ):
-                yield row, others[0]
+        known = [row for row in alike if is_positive(row.get("gb_s"))]
+        others = [row for row in known if row.get(key) == host]
+        yield from ((row, others[0]) for row in known if others and row.get(key) == direct)

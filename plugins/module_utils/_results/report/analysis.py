@@ -59,7 +59,8 @@ def analyse(
     ``grouped``: no communicator held all ranks."""
     notes: list[str] = []
     ranks = len(per_rank) or None
-    nodes = hosts or given.get("nodes") or _nodes(per_rank)
+    named = {rank.get("host") for rank in per_rank}
+    nodes = hosts or given.get("nodes") or (None if None in named else len(named)) or None
     link, wire, pcie = _links(given, notes)
     size = _gradients(given, per_rank, workload, notes)
     batch = positive(workload.get("batch_size_per_device"))
@@ -255,8 +256,3 @@ def _allreduce(
         if row["path"] not in NO_ALL_REDUCE and not row.get("servers") and not row.get("optimizer")
     ]
     return min(found, default=None)
-
-
-def _nodes(per_rank: Sequence[Mapping[str, Any]]) -> int | None:
-    hosts = {rank.get("host") for rank in per_rank}
-    return None if not hosts or None in hosts else len(hosts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Sequence, Tuple
 
 from ..._layer import LayerError, RefusedError
 from ..figures import published
@@ -80,7 +80,7 @@ def build(
     simulated = sum(1 for part in parts for row in part["rows"] if row["simulated"])
     problems = [
         f"{entry.name}: {problem['message']}" for entry in entries for problem in entry.summary.get("problems", ())
-    ]
+    ] + [*_uncompared(entries, gates, baseline)]
     return {
         "title": _title(entries, len(names)),
         "line": "Measured, imported and published figures. Only rows of one workload, precision and batch compare.",
@@ -253,19 +253,33 @@ def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str,
 def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: float) -> list[dict[str, Any]]:
     """Each case of each run's scaling benchmark against the same case of the baseline."""
     rows = _rows(entries, "scaling")
-    old = {_key(row): (row, mark) for name, row, mark in rows if name == baseline}
+    old = {_case(row): (row, mark) for name, row, mark in rows if name == baseline}
     gates = []
     for name, row, mark in rows:
-        if name == baseline or _key(row) not in old:
+        if name == baseline or _case(row) not in old:
             continue
-        before, old_mark = old[_key(row)]
+        before, old_mark = old[_case(row)]
         try:
             found = gate(row["repeats"], before["repeats"], margin=margin, confidence=confidence).as_result()
         except LayerError as error:
             raise _refused(f"cannot be compared with {baseline}: {error}", name, "look at its repeats") from error
-        case = f"{row['case']}, {row['precision']}, batch {row['batch']}"
-        gates.append({"run": name, "case": case, **found, "simulated": bool(mark or old_mark)})
+        gates.append({"run": name, "case": _case(row)[0], **found, "simulated": bool(mark or old_mark)})
     return gates
+
+
+def _uncompared(entries: Sequence[Entry], gates: Sequence[Mapping[str, Any]], baseline: str) -> Iterator[str]:
+    """Cases of the baseline that a run lacks: what was not measured is not fast enough."""
+    wanted = [_case(row)[0] for name, row, _mark in _rows(entries, "scaling") if name == baseline]
+    for name in [entry.name for entry in entries if baseline not in ("", entry.name) and not entry.imported]:
+        judged = {gate["case"] for gate in gates if gate["run"] == name}
+        lacking = "; ".join(case for case in wanted if case not in judged)
+        if lacking or not wanted:
+            yield f"{name}: not compared with {baseline}: {lacking or 'no benchmark scaling there'}"
+
+
+def _case(row: Mapping[str, Any]) -> tuple[str, Any]:
+    """In words, and the model."""
+    return f"{row['case']}, {row['precision']}, batch {row['batch']}", row.get("model")
 
 
 def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
@@ -278,10 +292,6 @@ def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float)
     note = f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %."
     header = ("run", "case", "answer", "change", "chance of being slower")
     return _part(f"Slower than {baseline}?", note, header, (3, 4), rows)
-
-
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["case"], row.get("model"), row["precision"], str(row["batch"])
 
 
 def _row(cells: list[str], mark: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _QUIET = (HEALTHY, NO_FAULT_SEEN)
 _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
 _OF_THE_END = ("job", "log", "ranks")  # witnesses
-_FINDINGS, _QUESTIONS, _LINES = 5, 5, 5
+_QUESTIONS, _LINES = 5, 5
 
 
 def wanted(summary: Mapping[str, Any]) -> bool:
@@ -55,11 +55,13 @@ def diagnose(
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES), boots=boots, ended=ended)
         findings = [
             {**finding, "simulated": any(entry["file"].startswith(unreal) for entry in finding["evidence"])}
-            for finding in accepted.marked(found["findings"], known)[:_FINDINGS]
+            for finding in accepted.marked(found["findings"], known)
         ]
         vain = accepted.notes(found["findings"], known)
     except Exception as error:
-        return _nothing(f"{type(error).__name__}: {error}"[:500])
+        why = f"{type(error).__name__}: {error}"[:500]
+        lists: dict[str, list[Any]] = {key: [] for key in ("findings", "next", "asked", "unknown", "notes", "read")}
+        return {"failed": why, "verdict": None, "message": f"The doctor failed: {why}", "settled": "", **lists}
     return {
         "failed": "",
         "verdict": found["verdict"],
@@ -102,8 +104,3 @@ def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bo
     hosts = {match[1] for match in map(_HOST.match, doctor["read"]) if match}
     logged = any(_LOG.search(str(entry.get("file"))) for entry in finding["evidence"])
     return logged or len(hosts) < 2 or not hosts <= set(finding["hosts"])
-
-
-def _nothing(why: str) -> dict[str, Any]:
-    lists: dict[str, list[Any]] = {key: [] for key in ("findings", "next", "asked", "unknown", "notes", "read")}
-    return {"failed": why, "verdict": None, "message": f"The doctor failed: {why}", "settled": "", **lists}

@@ -10,7 +10,7 @@ import datetime
 import json
 from typing import Any, Mapping, Sequence
 
-from ..._doctor import host_output
+from ..._doctor import host_output, run_facts
 from ..._judge.sentences import refusal
 from ..._proof import found_limits, snapshots
 from ..._proof.evidence import Evidence, Job, gathered
@@ -84,7 +84,8 @@ def build(inputs: Inputs) -> dict[str, Any]:
 
     Devices that call themselves SIMULATED make the run a simulated one, also where the caller forgot to say so.
     """
-    if not inputs.simulated and SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
+    devices = run_facts.simulated({"rdma": inputs.evidence.get("rdma")}, {})
+    if devices or SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
         inputs = dataclasses.replace(inputs, simulated=True)
     strange = sorted(set(inputs.evidence) - set(EVIDENCE))
     if strange:
