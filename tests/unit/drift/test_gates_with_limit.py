@@ -18,6 +18,7 @@ INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}}}\n"
     ("playbook", "given", "refusal"),
     [
         ("drift.yml", (), "This playbook reads. Run it with --check."),
+        ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )
 def test_no_limit_takes_a_gate_away(
