@@ -1,4 +1,4 @@
-"""A container that is started without what ESXi says of its devices loses NCCL's topology file, and is made again for it."""
+"""A container that is started without what ESXi says of its devices loses NCCL's topology file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_topology import nccl_topology
 
 from tests.older_core import trust_as_template
-from tests.unit.roles.collection import PLAYBOOKS, ROOT, load
+from tests.unit.roles.collection import PLAYBOOKS, load
 from tests.unit.roles.conditions import variables_of
 from tests.unit.site.test_nccl_topology import GUEST, ONE
 
