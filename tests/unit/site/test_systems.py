@@ -11,6 +11,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._site.systems i
     SYSTEMS,
     problems,
 )
+from ansible_collections.rocemesh.multinode.plugins.plugin_utils.decision import Context, decide
 
 from .supported_systems import FILE, page
 
@@ -85,3 +86,28 @@ def test_a_part_that_is_not_in_the_table_is_an_error() -> None:
 def test_each_role_asks_the_table_before_it_changes_anything(role: str, file: str) -> None:
     text = (ROOT / f"roles/{role}/tasks/{file}.yml").read_text()
     assert "function: system_support" in text
+
+
+_ODD = {"gpu01": facts("Gentoo", "2.17"), "gpu02": facts("Gentoo", "2.18")}
+_ALLOW = "rocemesh_allow_unlisted_system"
+
+
+@pytest.mark.parametrize(
+    ("said", "unlisted", "refused"),
+    [
+        ({"gpu01": {_ALLOW: True}}, True, ["gpu02"]),
+        ({"gpu02": {_ALLOW: "true"}}, False, ["gpu01"]),
+        ({"gpu01": {_ALLOW: True}, "gpu02": {_ALLOW: "no"}}, True, ["gpu02"]),
+        ({"gpu01": {_ALLOW: True}, "gpu02": {_ALLOW: True}}, True, []),
+        # From the play or the role: for all.
+        ({}, True, []),
+        ({}, False, ["gpu01", "gpu02"]),
+    ],
+)
+def test_what_one_host_allows_counts_for_no_other(
+    said: dict[str, dict[str, Any]], unlisted: bool, refused: list[str]
+) -> None:
+    variables = {"hostvars": {name: said.get(name, {}) for name in _ODD}, "inventory_hostname": "gpu01"}
+    options = {"systems": _ODD, "parts": ["container"], "unlisted": unlisted, "named": [_ALLOW]}
+    found = decide("system_support", options, Context(variables))
+    assert [problem.split(":")[0] for problem in found["problems"]] == refused

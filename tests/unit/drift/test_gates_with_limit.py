@@ -1,0 +1,31 @@
+"""A gate that is asked on localhost alone is left out by every --limit, and the plays behind it run."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+import pytest
+
+from tests.unit.roles.collection import ROOT
+
+# No vCenter is named: without its gate the playbook sends nothing either.
+INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}}}\n"
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
+@pytest.mark.parametrize(
+    ("playbook", "given", "refusal"),
+    [
+        ("drift.yml", (), "This playbook reads. Run it with --check."),
+        ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
+    ],
+)
+def test_no_limit_takes_a_gate_away(
+    tmp_path: pathlib.Path, playbook: str, given: tuple[str, ...], refusal: str, limit: tuple[str, ...]
+) -> None:
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), f"playbooks/{playbook}", *given, *limit]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and refusal in done.stdout, done.stdout + done.stderr
+    assert done.stdout.count("PLAY [") == 1, done.stdout

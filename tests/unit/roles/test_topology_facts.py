@@ -1,0 +1,56 @@
+"""A container that is started without what ESXi says of its devices loses NCCL's topology file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible_collections.rocemesh.multinode.plugins.filter.nccl_topology import nccl_topology
+
+from tests.older_core import trust_as_template
+from tests.unit.roles.collection import PLAYBOOKS, load
+from tests.unit.roles.conditions import variables_of
+from tests.unit.site.test_nccl_topology import GUEST, ONE
+
+_WAYS = ("ansible.builtin.include_role", "ansible.builtin.import_role")
+_PCI = "tasks/pci.yml"
+# It only reads: what it could not read is a row of its own.
+_GOES_ON = {"drift.yml"}
+
+
+def flat(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for task in tasks for one in (flat(task["block"]) if "block" in task else [task])]
+
+
+def starts(play: dict[str, Any]) -> list[dict[str, Any]]:
+    asked = {"name": "rocemesh.multinode.container", "tasks_from": "run"}
+    found = [task for task in flat(play.get("tasks", [])) for way in _WAYS if way in task]
+    return [task for task in found if asked.items() <= {**task.get(_WAYS[0], {}), **task.get(_WAYS[1], {})}.items()]
+
+
+STARTING = [path for path in PLAYBOOKS if any(starts(play) for play in load(path))]
+
+
+def test_playbooks_that_start_containers_are_known() -> None:
+    assert {"mesh.yml", "remove_host.yml", "drift.yml"} <= {path.name for path in STARTING}
+
+
+@pytest.mark.parametrize("path", STARTING, ids=lambda path: path.name)
+def test_every_start_of_a_container_knows_the_devices(path: Any) -> None:
+    read = False
+    for play in load(path):
+        if any(task.get("ansible.builtin.import_tasks") == _PCI for task in flat(play.get("tasks", []))):
+            read = path.name in _GOES_ON or play.get("any_errors_fatal", False)
+        for task in starts(play):
+            assert read and "pci_facts" in task["vars"]["container_nccl_topology_facts"], task["name"]
+
+
+def test_without_the_devices_another_container_is_asked_for() -> None:
+    def volumes(facts: Any) -> Any:
+        told = nccl_topology(facts, GUEST, "gpu01", strict=False)
+        given = {**variables_of("container"), "container_nccl_topology": "auto", "__container_topology": told}
+        return Templar(DataLoader(), given).template(trust_as_template("{{ __container_topology_volumes }}"))
+
+    assert volumes([{"devices": ONE}]) != [] and volumes([]) == []
