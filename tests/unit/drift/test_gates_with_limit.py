@@ -10,7 +10,7 @@ import pytest
 from tests.unit.roles.collection import ROOT
 
 # No vCenter is named: without its gate the playbook sends nothing either.
-INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}}}\n"
+INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}}}}}\n"
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
@@ -18,6 +18,10 @@ INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}}}\n"
     ("playbook", "given", "refusal"),
     [
         ("drift.yml", (), "This playbook reads. Run it with --check."),
+        ("replace.yml", ("-e", "part=nic"), "host is not set"),
+        ("upgrade.yml", (), "rocemesh_upgrade is not set"),
+        ("add_host.yml", (), "host is not set"),
+        ("remove_host.yml", (), "host is not set"),
         ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )
