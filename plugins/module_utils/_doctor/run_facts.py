@@ -7,13 +7,16 @@ What was not read is no fact: nothing is made up.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known, known_from, of_host
 from . import facts, host_output
 from .facts import Fact
+from .readers import on_priority_0
 
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
+_PRIORITY = re.compile(r"[rt]x_prio(\d)_(?:bytes|packets)$")
 
 
 def pieces(
@@ -37,7 +40,7 @@ def pieces(
             continue
         # The kernel's log knows which Xids are of this run.
         left_out = {"Xid"} if f"hosts/{name}/dmesg.txt" in said else set()
-        left_out |= {"trusts", "PFC priorities"} if lossy else set()
+        left_out |= {"trusts", "PFC priorities", "priority of all traffic"} if lossy else set()
         read = (fact for fact in _node(name, own, known) if fact.thing not in left_out)
         found |= facts.written(f"hosts/{name}", read)
     for name, moments in _each(evidence.get("switches")):
@@ -112,11 +115,14 @@ def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
     before = {_port(device): device for device in (moments.get("before") or {}).get("devices") or ()}
+    priorities: list[tuple[str, float]] = []
     for device in (moments.get("after") or {}).get("devices") or ():
         for kind, new in (device.get("counters") or {}).items():
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
             for counter, count in _moved(old, new or {}).items():
                 yield Fact(counter, count, str(device.get("name")))
+                priorities += [(each[1], count) for each in [_PRIORITY.match(counter)] if each]
+    yield from [Fact("priority of all traffic", 0)] if on_priority_0(priorities) else []
     for device in _newest(moments).get("devices") or ():
         yield from _device(device)
     gpus = (moments.get("start") or {}).get("gpus")
