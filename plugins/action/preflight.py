@@ -25,7 +25,7 @@ from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
 from ..module_utils._judge.finding import NOTE, WARNING, Finding
-from ..module_utils._preflight import controller, devices, layers, nodes
+from ..module_utils._preflight import controller, devices, layers, nodes, relations
 from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.findings import summary
 from ..module_utils._preflight.values import forms, plain
@@ -68,6 +68,7 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
 
 _CONTEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads"
 _DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: torch for CPUs
+_OF_NODES = ("rocemesh_slots", "gpu_vm_wanted", "container_toolkit_source")
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
 
 
@@ -113,11 +114,13 @@ def _devices(
         if name in vms
     }
     for name, reading in options["nodes"].items():
+        # What has a wrong form is listed already.
+        said = relations.Said({each: _value(hostvars, name, each) for each in _OF_NODES}, {})
         wanted = {
             "asleep": sleeping.get(name, ""),
-            "slots": _value(hostvars, name, "rocemesh_slots"),
-            "mmio": bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
-            "toolkit_repository": bool((_value(hostvars, name, "container_toolkit_source") or {}).get("repository")),
+            "slots": max(said.number("rocemesh_slots"), 0),
+            "mmio": bool(_MMIO & set(said.mapping("gpu_vm_wanted"))),
+            "toolkit_repository": bool(said.mapping("container_toolkit_source").get("repository")),
             **_wishes(hostvars, name),
             "esx": bool(groups.get("esxi_hosts")),
             "no_gpus": "none"

@@ -155,7 +155,10 @@ def test_a_difference_names_what_is_new_and_what_is_gone() -> None:
         ("snmp-server community s3cret ro", "snmp-server community (not shown)"),
         ("tacacs-server host 192.0.2.1 key s3cret", "tacacs-server host 192.0.2.1 key (not shown)"),
         ("snmp-server user admin v3 auth md5 s3cret priv des s3cret", "snmp-server user admin v3 auth (not shown)"),
-        ("nv set system aaa user bob hashed-password '$6$s3cret'", "nv set system aaa user bob hashed-password (not shown)"),
+        (
+            "nv set system aaa user b hashed-password '$6$s3cret'",
+            "nv set system aaa user b hashed-password (not shown)",
+        ),
         ("interface ethernet 1/1 mtu 9216 force", "interface ethernet 1/1 mtu 9216 force"),
         ("dcb priority-flow-control enable force", "dcb priority-flow-control enable force"),
     ],
