@@ -323,7 +323,7 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
                 continue
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
-                place = pathlib.Path(path).expanduser()
+                place = pathlib.Path(os.path.expandvars(path)).expanduser()  # as Ansible's type path
                 yield from _file(variable, path, remedy, place)
         wanted = _value(hostvars, host, "container_build")
         if str(wanted).lower() in BOOLEANS_FALSE:

@@ -58,7 +58,7 @@ def entries(
 
     ``plan``: of a run in check mode, where a role may say of a reading that it changes nothing, although its module
     lists what has to change. ``drift``: each ESXi host for itself, and VMs that could not be read beside the others.
-    Arguments and outputs of tasks are left out: only what a module of this collection says for ``--diff`` is kept, and that
+    Arguments and outputs of tasks are left out: only what modules of this collection say for ``--diff`` is kept, which
     never has a secret.
     """
     for item in result.get("results") or [result]:

@@ -131,6 +131,14 @@ def test_value_of_another_type_is_named_and_ends_nothing(variable: str, value: o
     assert "not looked at" in {row.thing for row in preflight._devices(options, hostvars, groups, set())}
 
 
+def test_path_may_name_a_variable_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("OF_SITE", str(tmp_path))
+    (tmp_path / "ca.pem").write_text("")
+    inventory = right(2)
+    inventory["all"]["rocemesh_vcenter_ca_path"] = "$OF_SITE/ca.pem"
+    assert found(inventory, tmp_path)["table"] == []
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ten_mistakes_are_named_together(seed: int, tmp_path: pathlib.Path) -> None:
     """Ten that do not write the same variable, of one inventory; two VMs stay right, so that nothing hides another."""
