@@ -68,7 +68,7 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
 
 _CONTEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads"
 _DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: torch for CPUs
-_OF_NODES = ("rocemesh_slots", "gpu_vm_wanted", "container_toolkit_source")
+_OF_NODES = ("rocemesh_slots", "gpu_vm_wanted", "container_toolkit_source", "container_gpus", "container_toolkit")
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
 
 
@@ -107,12 +107,7 @@ def _devices(
     if not unset & set(groups.get("esxi_hosts") or ()):
         for reading, _names, vms in vcenters:
             yield from devices.vcenter(reading, vms, windows=options["windows"], dry=options["dry"])
-    sleeping = {
-        vms[name]: why
-        for reading, _names, vms in vcenters
-        for name, why in devices.asleep(reading).items()
-        if name in vms
-    }
+    sleeping = {vms.get(name): why for read, _names, vms in vcenters for name, why in devices.asleep(read).items()}
     for name, reading in options["nodes"].items():
         # What has a wrong form is listed already.
         said = relations.Said({each: _value(hostvars, name, each) for each in _OF_NODES}, {})
@@ -123,8 +118,7 @@ def _devices(
             "toolkit_repository": bool(said.mapping("container_toolkit_source").get("repository")),
             **_wishes(hostvars, name),
             "esx": bool(groups.get("esxi_hosts")),
-            "no_gpus": "none"
-            in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
+            "no_gpus": "none" in (said("container_gpus"), said("container_toolkit")),
         }
         yield from nodes.judge(name, reading, wanted)
     refuse = "leave --limit out where the mesh and the job are to be run: stage mesh refuses it"

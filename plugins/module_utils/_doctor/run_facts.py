@@ -27,11 +27,9 @@ def pieces(
     found: dict[str, str] = {}
     lossy = _lossy(evidence)
     known = known_from((evidence.get("job") or {}).get("known_xids") or ())
-    said = {
-        piece: text
-        for name, output in _each(evidence.get("hosts"))
-        for piece, text in host_output.pieces(name, output).items()
-    }
+    said: dict[str, str] = {}
+    for name, output in _each(evidence.get("hosts")):
+        said |= host_output.pieces(name, output)
     for name, moments in _each(evidence.get("rdma")):
         own = {word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()}
         newest = _newest(own)
@@ -121,7 +119,7 @@ def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iter
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
             for counter, count in _moved(old, new or {}).items():
                 yield Fact(counter, count, str(device.get("name")))
-                priorities += [(each[1], count) for each in [_PRIORITY.match(counter)] if each]
+                priorities += [(each[1], count)] if (each := _PRIORITY.match(counter)) else []
     yield from [Fact("priority of all traffic", 0)] if on_priority_0(priorities) else []
     for device in _newest(moments).get("devices") or ():
         yield from _device(device)
@@ -136,12 +134,8 @@ def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
     """What each counter counted. One that went back was cleared: what it counted is not known."""
-    both = {name: (before.get(name), count) for name, count in after.items()}
-    return {
-        name: new - old
-        for name, (old, new) in both.items()
-        if isinstance(old, int) and isinstance(new, int) and new >= old
-    }
+    known = {name: count for name, count in after.items() if isinstance(count, int)}
+    return {name: new - old for name, new in known.items() if isinstance(old := before.get(name), int) and new >= old}
 
 
 def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
@@ -183,9 +177,7 @@ def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
         counters = ((each.get(name) or {}).get("counters") or {} for each in (before, after))
         ports[name] = {**seen, "counters": _moved(*counters)}
     moved = {name for name, seen in ports.items() if any(seen["counters"].get(each) for each in _ROCE)}
-    down = {
-        name for name in set(ports) - moved if "up" not in (each.get(name, {}).get("oper") for each in (before, after))
-    }
+    up = {name for each in (before, after) for name, seen in each.items() if seen.get("oper") == "up"}
     if moved:  # a port that was down all the time is none of this run
-        ports = {name: seen for name, seen in ports.items() if name not in down}
+        ports = {name: seen for name, seen in ports.items() if name in moved | up}
     return {"roce": newest.get("roce") or {}, "ports": ports}
