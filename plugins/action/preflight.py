@@ -317,8 +317,7 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
                 continue
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
-                place = pathlib.Path(os.path.expandvars(path)).expanduser()  # as Ansible's type path
-                yield from _file(variable, path, remedy, place)
+                yield from _file(variable, path, remedy, pathlib.Path(os.path.expandvars(path)).expanduser())
         wanted = _value(hostvars, host, "container_build")
         if str(wanted).lower() in BOOLEANS_FALSE:
             continue

@@ -48,7 +48,7 @@ def _entry(thing: str) -> Mapping[str, Any]:
 
 def _is(value: Any, test: Any) -> bool:
     if not isinstance(test, Mapping):
-        return test == "any" or str(value).lower() in (str(each).lower() for each in test)
+        return bool(test == "any" or str(value).lower() in {str(each).lower() for each in test})
     if "xids" in test:
         return str(value) in numbers(*test["xids"].split()).split("|")
     return isinstance(value, (int, float)) and test.get("least", value) <= value <= test.get("most", value)
@@ -125,9 +125,8 @@ def _port_differs(port: str, seen: Mapping[str, Any], wanted: Mapping[str, Any])
 
 def _esxi(value: Mapping[str, Any]) -> Iterator[Fact]:
     for row in value.get("found") or ():
-        configured, runtime = (str(row.get(key, "")).upper() == "TRUE" for key in ("configured", "runtime"))
+        now, next_boot = ("on" if str(row.get(key)).upper() == "TRUE" else "off" for key in ("runtime", "configured"))
         if row.get("name") == "atsSupport":
-            now, next_boot = ("on" if state else "off" for state in (runtime, configured))
             yield Fact("atsSupport", now if now == next_boot else f"{next_boot} after a reboot")
     for what in (*(value.get("changes") or ()), *(value.get("reboot_reasons") or ())):
         yield Fact("kernel setting not as wanted", what)
