@@ -25,7 +25,7 @@ from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
 from ..module_utils._judge.finding import NOTE, WARNING, Finding
-from ..module_utils._preflight import controller, devices, layers, nodes
+from ..module_utils._preflight import controller, devices, layers, nodes, relations
 from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.findings import summary
 from ..module_utils._preflight.values import forms, plain
@@ -68,6 +68,7 @@ _UNLESS: Mapping[str, tuple[str, str]] = {
 
 _CONTEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads"
 _DOCKERFILE = "multinode/Dockerfile"  # of this collection, for a first run: torch for CPUs
+_OF_NODES = ("rocemesh_slots", "gpu_vm_wanted", "container_toolkit_source", "container_gpus", "container_toolkit")
 _MMIO = frozenset(("mmio_size_gb", "use_64bit_mmio"))  # of module vmx_passthru, as gpu_vm_wanted names them
 
 
@@ -106,22 +107,18 @@ def _devices(
     if not unset & set(groups.get("esxi_hosts") or ()):
         for reading, _names, vms in vcenters:
             yield from devices.vcenter(reading, vms, windows=options["windows"], dry=options["dry"])
-    sleeping = {
-        vms[name]: why
-        for reading, _names, vms in vcenters
-        for name, why in devices.asleep(reading).items()
-        if name in vms
-    }
+    sleeping = {vms.get(name): why for read, _names, vms in vcenters for name, why in devices.asleep(read).items()}
     for name, reading in options["nodes"].items():
+        # What has a wrong form is listed already.
+        said = relations.Said({each: _value(hostvars, name, each) for each in _OF_NODES}, {})
         wanted = {
             "asleep": sleeping.get(name, ""),
-            "slots": _value(hostvars, name, "rocemesh_slots"),
-            "mmio": bool(_MMIO & set(_value(hostvars, name, "gpu_vm_wanted") or ())),
-            "toolkit_repository": bool((_value(hostvars, name, "container_toolkit_source") or {}).get("repository")),
+            "slots": max(said.number("rocemesh_slots"), 0),
+            "mmio": bool(_MMIO & set(said.mapping("gpu_vm_wanted"))),
+            "toolkit_repository": bool(said.mapping("container_toolkit_source").get("repository")),
             **_wishes(hostvars, name),
             "esx": bool(groups.get("esxi_hosts")),
-            "no_gpus": "none"
-            in (_value(hostvars, name, "container_gpus"), _value(hostvars, name, "container_toolkit")),
+            "no_gpus": "none" in (said("container_gpus"), said("container_toolkit")),
         }
         yield from nodes.judge(name, reading, wanted)
     refuse = "leave --limit out where the mesh and the job are to be run: stage mesh refuses it"
@@ -320,8 +317,7 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
                 continue
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
-                place = pathlib.Path(path).expanduser()
-                yield from _file(variable, path, remedy, place)
+                yield from _file(variable, path, remedy, pathlib.Path(os.path.expandvars(path)).expanduser())
         wanted = _value(hostvars, host, "container_build")
         if str(wanted).lower() in BOOLEANS_FALSE:
             continue

@@ -58,8 +58,8 @@ def entries(
 
     ``plan``: of a run in check mode, where a role may say of a reading that it changes nothing, although its module
     lists what has to change. ``drift``: each ESXi host for itself, and VMs that could not be read beside the others.
-    Arguments and outputs of tasks are left out: only what a module says for ``--diff`` is kept, and that never has a
-    secret.
+    Arguments and outputs of tasks are left out: only what modules of this collection say for ``--diff`` is kept, which
+    never has a secret.
     """
     for item in result.get("results") or [result]:
         if not isinstance(item, Mapping) or item.get("skipped"):
@@ -73,7 +73,7 @@ def entries(
                 if drift:
                     yield {**_about("failed", owner), **_failure(owner, each)}
             elif each.get("changed") or (plan and each.get("operations")):
-                yield {**_about("change", owner), **_change(each)}
+                yield {**_about("change", owner), **_change(owner, each)}
                 if drift and each.get("problems"):
                     wrong = {"msg": "; ".join(each["problems"]), "error_code": "not_in_force"}
                     yield {**_about("failed", owner), **_failure(owner, wrong)}
@@ -182,8 +182,9 @@ def _identity(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, **({"esxi_hosts": hosts} if hosts else {})}
 
 
-def _change(item: Mapping[str, Any]) -> dict[str, Any]:
-    diff = item.get("diff")
+def _change(task: Task, item: Mapping[str, Any]) -> dict[str, Any]:
+    # That of docker_container has the environment, which may hold a token.
+    diff = item.get("diff") if task.action.startswith(COLLECTION) else None
     sides = diff if isinstance(diff, Mapping) and isinstance(diff.get("before"), Mapping) else {}
     operations = [each for each in item.get("operations") or () if isinstance(each, Mapping)]
     return {

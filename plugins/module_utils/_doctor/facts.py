@@ -50,7 +50,7 @@ def _entry(thing: str) -> Mapping[str, Any]:
 
 def _is(value: Any, test: Any) -> bool:
     if not isinstance(test, Mapping):
-        return bool(test == "any" or value in test)
+        return bool(test == "any" or str(value).lower() in {str(each).lower() for each in test})
     if "xids" in test:
         return str(value) in numbers(*test["xids"].split()).split("|")
     return isinstance(value, (int, float)) and test.get("least", value) <= value <= test.get("most", value)
@@ -60,7 +60,7 @@ def written(folder: str, facts: Iterable[Fact]) -> dict[str, str]:
     """Pieces with these facts, one for each look that they answer."""
     found: dict[str, list[str]] = {}
     for fact in facts:
-        row = {key: value for key, value in fact._asdict().items() if value != ""}
+        row = {key: value for key, value in fact._asdict().items() if key != "device" or value}
         found.setdefault(f"{folder}/facts/{_entry(fact.thing)['look']}.json", []).append(json.dumps(row))
     return {name: "[\n" + ",\n".join(rows) + "\n]\n" for name, rows in found.items()}
 
@@ -94,6 +94,8 @@ def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:
 def _switch(value: Mapping[str, Any]) -> Iterator[Fact]:
     roce, wanted = value.get("roce") or {}, value.get("wanted") or {}
     yield from of_row("roce", roce)
+    # Of ports that differ, the words of each.
+    yield from (Fact("trust", words) for words in filter(None, (roce.get("trust") or "").split(", ")))
     if wanted.get("mode") and roce.get("mode") not in (None, wanted["mode"]):
         yield Fact("RoCE not as wanted", f"mode is {roce['mode']}, not {wanted['mode']}")
     # What contradicts RoCE at the ports that the role configures.
@@ -125,9 +127,8 @@ def _port_differs(port: str, seen: Mapping[str, Any], wanted: Mapping[str, Any])
 
 def _esxi(value: Mapping[str, Any]) -> Iterator[Fact]:
     for row in value.get("found") or ():
-        configured, runtime = (str(row.get(key, "")).upper() == "TRUE" for key in ("configured", "runtime"))
+        now, next_boot = ("on" if str(row.get(key)).upper() == "TRUE" else "off" for key in ("runtime", "configured"))
         if row.get("name") == "atsSupport":
-            now, next_boot = ("on" if state else "off" for state in (runtime, configured))
             yield Fact("atsSupport", now if now == next_boot else f"{next_boot} after a reboot")
     for what in (*(value.get("changes") or ()), *(value.get("reboot_reasons") or ())):
         yield Fact("kernel setting not as wanted", what)

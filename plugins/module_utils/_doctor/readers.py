@@ -128,13 +128,16 @@ def _chosen(rows: Sequence[Row]) -> Iterator[Found]:
 
 
 def _priorities(rows: Sequence[Row]) -> Iterator[Found]:
-    """``ethtool -S``: all bytes in priority 0 while others exist and stay empty."""
-    counts = [(row, float(row.groups["count"]) * _UNITS[row.groups["unit"]]) for row in rows]
-    first = [(count, row) for row, count in counts if row.groups["priority"] == "0"]
-    others = [count for row, count in counts if row.groups["priority"] != "0"]
-    most = max((count for count, _row in first), default=0.0)
-    if others and most > max(_MANY, 1000 * max(others)):
-        yield first[-1][1].found("all_on_priority_0")
+    """``ethtool -S``."""
+    counts = [(row.groups["priority"], float(row.groups["count"]) * _UNITS[row.groups["unit"]]) for row in rows]
+    if on_priority_0(counts):
+        yield [row for row in rows if row.groups["priority"] == "0"][-1].found("all_on_priority_0")
+
+
+def on_priority_0(counts: Sequence[tuple[str, float]]) -> bool:
+    """All bytes (or packets) are in priority 0 while others exist and stay empty."""
+    first, others = ([count for priority, count in counts if (priority == "0") is own] for own in (True, False))
+    return bool(others) and max(first, default=0.0) > max(_MANY, 1000 * max(others))
 
 
 def _links(rows: Sequence[Row]) -> Iterator[Found]:

@@ -6,14 +6,16 @@ A run reads counters before and after the job: facts are what was counted in bet
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known, known_from, of_host
 from . import facts, host_output
 from .facts import Fact
+from .readers import on_priority_0
 
-_MANY = 10_000_000  # bytes
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
+_PRIORITY = re.compile(r"[rt]x_prio(\d)_(?:bytes|packets)$")
 
 
 def pieces(
@@ -24,11 +26,9 @@ def pieces(
     found: dict[str, str] = {}
     lossy = _lossy(evidence)
     known = known_from((evidence.get("job") or {}).get("known_xids") or ())
-    said = {
-        piece: text
-        for name, output in _each(evidence.get("hosts"))
-        for piece, text in host_output.pieces(name, output).items()
-    }
+    said: dict[str, str] = {}
+    for name, output in _each(evidence.get("hosts")):
+        said |= host_output.pieces(name, output)
     for name, moments in _each(evidence.get("rdma")):
         own = {word: _of_the_run(reading, (used or {}).get(name)) for word, reading in moments.items()}
         newest = _newest(own)
@@ -37,7 +37,7 @@ def pieces(
             continue
         # The kernel's log knows which Xids are of this run.
         left_out = {"Xid"} if f"hosts/{name}/dmesg.txt" in said else set()
-        left_out |= {"trusts", "PFC priorities"} if lossy else set()
+        left_out |= {"trusts", "PFC priorities", "priority of all traffic"} if lossy else set()
         read = (fact for fact in _node(name, own, known) if fact.thing not in left_out)
         found |= facts.written(f"hosts/{name}", read)
     for name, moments in _each(evidence.get("switches")):
@@ -70,9 +70,8 @@ def speed(pace: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
 def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[str, ...]:
     """Beginnings of the names of pieces that devices wrote which do not exist. ``layers``: as the summary has them."""
     found = [f"hosts/{name}/" for name, moments in _each(evidence.get("rdma")) if _newest(moments).get("simulated")]
-    for layer, place in (("switch", "switches/"), ("esxi", "esxi/"), ("nic", "hosts/")):
-        if (layers.get(layer) or {}).get("simulated"):
-            found.append(place)
+    places = (("switch", "switches/"), ("esxi", "esxi/"), ("nic", "hosts/"))
+    found += [place for layer, place in places if (layers.get(layer) or {}).get("simulated")]
     if ((evidence.get("fabric") or {}).get("report") or {}).get("simulated"):
         found.append("fabric/")
     return tuple(found)
@@ -112,13 +111,14 @@ def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
     before = {_port(device): device for device in (moments.get("before") or {}).get("devices") or ()}
+    priorities: list[tuple[str, float]] = []
     for device in (moments.get("after") or {}).get("devices") or ():
         for kind, new in (device.get("counters") or {}).items():
             old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
-            moved = _moved(old, new or {})
-            yield from (Fact(counter, count, str(device.get("name"))) for counter, count in moved.items())
-            if _all_on_first(moved):
-                yield Fact("traffic outside of priority 0", "none", str(device.get("name")))
+            for counter, count in _moved(old, new or {}).items():
+                yield Fact(counter, count, str(device.get("name")))
+                priorities += [(each[1], count)] if (each := _PRIORITY.match(counter)) else []
+    yield from [Fact("priority of all traffic", 0)] if on_priority_0(priorities) else []
     for device in _newest(moments).get("devices") or ():
         yield from _device(device)
     gpus = (moments.get("start") or {}).get("gpus")
@@ -131,14 +131,8 @@ def _port(device: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
     """What each counter counted. One that went back was cleared: what it counted is not known."""
-    both = ((name, before.get(name), count) for name, count in after.items())
-    return {name: new - old for name, old, new in both if isinstance(old, int) and isinstance(new, int) and new >= old}
-
-
-def _all_on_first(moved: Mapping[str, int]) -> bool:
-    """All bytes in priority 0 while others exist and stay empty."""
-    counts = [[moved.get(f"{way}_prio{number}_bytes", -1) for number in range(8)] for way in ("rx", "tx")]
-    return any(first > max(_MANY, 1000 * max(others)) and max(others) >= 0 for first, *others in counts)
+    known = {name: count for name, count in after.items() if isinstance(count, int)}
+    return {name: new - old for name, new in known.items() if isinstance(old := before.get(name), int) and new >= old}
 
 
 def _device(device: Mapping[str, Any]) -> Iterator[Fact]:

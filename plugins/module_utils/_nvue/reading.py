@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Mapping
 
 from .._layer import ParseError
+from .._switch import saving
 from . import state as parsing
 from . import tree as trees
 from .rest import NotFoundError, Session, no_api
@@ -88,7 +89,7 @@ class NvueReader:
         added = self._client.get("/", rev=revision, diff=base, filled="false")
         removed = self._client.get("/", rev=base, diff=revision, filled="false")
         return [
-            f"{sign} {line}"
+            saving.without_secret(f"{sign} {line}")
             for sign, tree in (("-", removed), ("+", added))
             for line in trees.nv_lines("set", parsing.without_empty_branches(_present(tree)))
         ]

@@ -16,6 +16,7 @@ import re
 from typing import Any, Iterable, Iterator, Mapping
 
 from .._layer import ParseError
+from .._switch import saving
 from .._switch.guards import Neighbor, Use
 
 ERROR_RE = re.compile(r"(?m)^%.*$")
@@ -480,7 +481,7 @@ def parse_config(host: str, command: str, text: str) -> tuple[str, ...]:
     refuse_error(host, command, text)
     title = "Active saved database" if command == "show configuration" else "Running database"
     if not re.search(rf"(?m)^##\s*{title}", text):
-        raise ParseError(f"not titled {title!r}", host=host, thing=command, raw=text)
+        raise ParseError(f"not titled {title!r}", host=host, thing=command, raw=text.partition("\n")[0])
     lines: list[str] = []
     for line in text.splitlines():
         words = " ".join(line.split())
@@ -496,6 +497,7 @@ def parse_config(host: str, command: str, text: str) -> tuple[str, ...]:
 
 
 def difference(lines: Iterable[str], before: Iterable[str]) -> tuple[str, ...]:
-    """``+ `` lines that were not there before, ``- `` lines that are gone."""
+    """``+ `` lines that were not there before, ``- `` lines that are gone. Messages show them."""
     new, old = set(lines), set(before)
-    return tuple(sorted([f"+ {line}" for line in new - old] + [f"- {line}" for line in old - new]))
+    changed = [f"+ {line}" for line in new - old] + [f"- {line}" for line in old - new]
+    return tuple(sorted(map(saving.without_secret, changed)))

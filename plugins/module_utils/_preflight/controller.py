@@ -11,8 +11,6 @@ from .._judge.sentences import Sentences
 from .findings import found
 
 PLACE = "controller"
-
-
 LEAST_ANSIBLE = "2.17"
 LEAST_PYTHON = "3.10"
 _NEEDS = Sentences(__file__, "controller.yml")

@@ -6,10 +6,17 @@ works, so that both are looked for: against what is saved, and against what ran 
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 POLICIES = ("when_clean", "always", "never")
 _SHOWN = 5
+# Of a line of a configuration: what follows is of an account, a server or a community.
+_SECRET = re.compile(r"(?i)(\S*(?:passw|passphrase|secret|communit|key|auth)\S*) .*")
+
+
+def without_secret(line: str) -> str:
+    return _SECRET.sub(r"\1 (not shown)", line)
 
 
 def may_save(policy: str, foreign: Sequence[str]) -> bool:

@@ -106,6 +106,12 @@ def test_what_differs_from_the_inventory_is_named_at_its_place(name: str, value:
     assert first({**RIGHT, name: value}) == ("faulty", cause, "likely", [host])
 
 
+def test_of_ports_that_differ_the_one_that_trusts_nothing_is_heard() -> None:
+    """As SONiC, EOS and NX-OS say it."""
+    roce = {**SWITCH["roce"], "trust": "dscp, not configured"}
+    assert first({**RIGHT, "switches/leaf01": {**SWITCH, "roce": roce}})[1] == "switch_pfc"
+
+
 def test_without_the_inventorys_word_a_port_without_a_link_is_a_candidate() -> None:
     """A cable that nobody plugged in is no fault."""
     alone = {key: value for key, value in SWITCH.items() if key != "wanted"}

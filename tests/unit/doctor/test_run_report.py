@@ -51,6 +51,14 @@ def changed(**device: Any) -> dict[str, Any]:
     return readings
 
 
+def on_priority_0() -> dict[str, Any]:
+    """Readings in which all that gpu02 has sent during the training is in priority 0."""
+    readings = copy.deepcopy(RUN.rdma())
+    for moment, sent in (("before", 0), ("after", 10**9)):
+        readings["gpu02"][moment]["devices"][0]["counters"]["ethtool"] = {"tx_prio0_bytes": sent, "tx_prio3_bytes": 0}
+    return readings
+
+
 def test_a_proven_run_is_not_asked_about() -> None:
     found = build(Inputs(run_id="one", **RUN.inputs()))
     assert (found["verdict"]["state"], found["doctor"], diagnosis.wanted(found)) == ("PROVEN", None, False)
@@ -85,6 +93,7 @@ def test_the_logs_of_the_run_are_read_and_what_else_lies_there_is_not(tmp_path: 
         ("mtu_differs", {"rdma": changed(active_mtu=1024)}),
         ("nic_qos_differs", {"rdma": changed(qos={"trust": "dscp", "pfc_priorities": []})}),
         ("nic_qos_differs", {"rdma": changed(counters={"ethtool": {"rx_prio3_discards": 7 + 5000}})}),
+        ("nic_qos_differs", {"rdma": on_priority_0()}),
     ],
 )
 def test_readings_of_a_node_lead_to_its_fault_on_this_node(cause: str, evidence: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -154,6 +155,14 @@ def test_a_change_says_which_device_it_was_of_whatever_its_name() -> None:
 def test_other_modules_have_no_way_back() -> None:
     (entry,) = said({"changed": True, "diff": [{"before": "a\n", "after": "b\n"}], "dest": "/etc/x"})
     assert entry["undo"] is None and entry["before"] == {} and entry["operations"] == []
+
+
+def test_environment_of_a_container_is_not_kept() -> None:
+    """With --diff, docker_container says it as data."""
+    task = dataclasses.replace(TASK, action="community.docker.docker_container", layer="container")
+    diff = {"before": {"env": []}, "after": {"env": ["HF_TOKEN=Not-to-be-seen"]}}
+    (entry,) = said({"changed": True, "diff": diff}, task=task)
+    assert (entry["before"], entry["after"]) == ({}, {})
 
 
 @pytest.mark.parametrize(

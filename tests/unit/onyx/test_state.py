@@ -148,6 +148,32 @@ def test_a_difference_names_what_is_new_and_what_is_gone() -> None:
     assert state.difference(("a", "b"), ("b", "c")) == ("+ a", "- c")
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("username bob password 7 $6$salt$hash", "username bob password (not shown)"),
+        ("snmp-server community s3cret ro", "snmp-server community (not shown)"),
+        ("tacacs-server host 192.0.2.1 key s3cret", "tacacs-server host 192.0.2.1 key (not shown)"),
+        ("snmp-server user admin v3 auth md5 s3cret priv des s3cret", "snmp-server user admin v3 auth (not shown)"),
+        (
+            "nv set system aaa user b hashed-password '$6$s3cret'",
+            "nv set system aaa user b hashed-password (not shown)",
+        ),
+        ("interface ethernet 1/1 mtu 9216 force", "interface ethernet 1/1 mtu 9216 force"),
+        ("dcb priority-flow-control enable force", "dcb priority-flow-control enable force"),
+    ],
+)
+def test_what_another_user_has_not_saved_is_told_without_its_secrets(line: str, shown: str) -> None:
+    assert state.difference((line,), ()) == (f"+ {shown}",)
+
+
+def test_a_configuration_without_its_title_is_not_in_the_message() -> None:
+    text = "## Something else\nusername bob password 7 $6$salt$hash\n"
+    with pytest.raises(ParseError) as refused:
+        state.parse_config(HOST, "show running-config", text)
+    assert "Something else" in str(refused.value) and "hash" not in str(refused.value.as_result())
+
+
 JSON_PARSERS = [
     state.parse_version,
     state.parse_vlans,

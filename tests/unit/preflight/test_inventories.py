@@ -21,6 +21,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight impo
 from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.findings import line
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stage_options
 
+from tests.unit.preflight.faults import site
 from tests.unit.preflight.inventories import (
     MISTAKES,
     SPELLINGS,
@@ -110,6 +111,32 @@ def test_mistake_alone_is_named_with_remedy(mistake: Mistake, tmp_path: pathlib.
     told = found(with_mistakes(mistake, **mistake.size), tmp_path)
     assert not told["ready"]
     assert is_named(mistake, told), told["table"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("rocemesh_slots", "all"),
+        ("rocemesh_slots", [8]),
+        ("container_toolkit_source", "https://mirror.example.com/nvidia"),
+        ("gpu_vm_wanted", False),
+    ],
+)
+def test_value_of_another_type_is_named_and_ends_nothing(variable: str, value: object, tmp_path: pathlib.Path) -> None:
+    """The readings of a node are judged beside it: the whole list comes."""
+    inventory = with_mistakes(Mistake("type", "gpu_vms", variable, value))
+    assert variable in {row["thing"] for row in found(inventory, tmp_path)["problems"]}
+    hostvars, groups = loaded(tmp_path / "hosts.yml")
+    options = {"switches": {}, "vcenter": [], "nodes": {"gpu001": site()["gpu01"]}, "windows": True, "dry": False}
+    assert "not looked at" in {row.thing for row in preflight._devices(options, hostvars, groups, set())}
+
+
+def test_path_may_name_a_variable_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("OF_SITE", str(tmp_path))
+    (tmp_path / "ca.pem").write_text("")
+    inventory = right(2)
+    inventory["all"]["rocemesh_vcenter_ca_path"] = "$OF_SITE/ca.pem"
+    assert found(inventory, tmp_path)["table"] == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
