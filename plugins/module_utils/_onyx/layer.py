@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import re
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError, inverses
 from .._switch import guards, observed, saving
@@ -61,6 +61,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._applied: list[Operation] = []
         self._failed: Operation | None = None  # the one that was under way when it went wrong
         self._bounced: set[str] = set()
+        self._shut: list[str] = []  # what brings ports up again that this run has just shut down
         self._links_lost: list[str] = []
         self._notes: list[str] = []
         self._unsaved = False
@@ -215,9 +216,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             self._take_snapshot()
         try:
             for line in operation.payload["lines"]:
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
-                    self._refused(operation, line, refusal, done)
+                    self._refused(operation, line, refusal)
                     break
                 done.append(line)
         except LayerError as error:
@@ -250,9 +251,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         write_copy(self.host, self.cli, name, "snapshot", remedy)
         self._notes.append(f"the configuration as it was is in {name} (going back to it restarts the switch)")
 
-    def _refused(self, operation: Operation, line: str, refusal: str, done: Sequence[str]) -> None:
+    def _refused(self, operation: Operation, line: str, refusal: str) -> None:
         """A line was refused. A range is tried port by port, since it is not documented what a range does then."""
-        self._reopen_ports(done)
+        self._reopen_ports()
         members: Mapping[str, Mapping[str, Any]] = operation.payload["members"]
         if not members or (len(members) == 1 and not any(member.get("fallback") for member in members.values())):
             raise ApplyError(
@@ -284,14 +285,12 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     ) -> None:
         refusals: list[str] = []
         for lines in filter(None, (member["lines"], member.get("fallback"))):
-            done: list[str] = []
             for line in lines:
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
                     refusals.append(f"{line!r}: {refusal}")
-                    self._reopen_ports(done)
+                    self._reopen_ports()
                     break
-                done.append(line)
             else:
                 return
         members = operation.payload["members"]
@@ -306,11 +305,18 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             undo=[*("\n".join(members[other]["inverse"]) for other in reversed(changed)), *inverses(self._applied)],
         )
 
-    def _reopen_ports(self, done: Iterable[str]) -> None:
-        """A port that this operation has shut down is not left so because a later line failed."""
-        for line in done:
-            if line.endswith(" shutdown") and not line.endswith(" no shutdown"):
-                self.cli.configure(line[: -len("shutdown")] + "no shutdown")
+    def _configure(self, line: str) -> str:
+        up = re.sub("( no)? shutdown$", " no shutdown", line)
+        if up != line:
+            self._shut.append(up)
+        refusal = self.cli.configure(line)
+        if up in self._shut and (up != line) == bool(refusal):  # it did not go down, or is up again
+            self._shut.remove(up)
+        return refusal
+
+    def _reopen_ports(self) -> list[str]:
+        """A port that was shut down is not left so because a later line failed; what was sent."""
+        return [line for line in list(self._shut) if not self._configure(line)]
 
     def _explain_failure(self, error: LayerError, operation: Operation, done: Sequence[str]) -> None:
         """Add how far it got, and after a broken session bring ports back up that were just shut down."""
@@ -320,16 +326,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if not _is_refusal(error):
             # The session broke, or waits for an answer; the line that was under way may have taken effect.
             undo = [*([operation.inverse] if operation.inverse else []), *undo]
-            error.details["ports_brought_up"] = self._rescue(operation)
+            error.details["ports_brought_up"] = self._rescue()
         error.details.setdefault("undo", undo)
 
-    def _rescue(self, operation: Operation) -> list[str]:
-        """One new session to undo the ``shutdown`` of this operation; what was sent, or nothing if that failed too."""
-        lines = [line for line in operation.payload["lines"] if line.endswith(" no shutdown")]
+    def _rescue(self) -> list[str]:
+        """One new session to bring ports up again; what was sent, or nothing if that failed too."""
         with contextlib.suppress(LayerError):
-            if lines:
+            if self._shut:
                 self.close()
-                return [line for line in lines if not self.cli.configure(line)]
+                return self._reopen_ports()
         return []
 
     # --- roll back
@@ -345,6 +350,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 self.close()  # what is left of this session may be waiting for something
             left = self._take_back(suspects, sent)
         except LayerError as trouble:
+            sent += self._rescue()
             left = [f"rolling back failed: {trouble}"]
         error.details.update(rolled_back=not left, rollback_commands=sent, rollback_left=left)
         if not left:
@@ -360,13 +366,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def _take_back(self, operations: Sequence[Operation], sent: list[str]) -> list[str]:
         """Undo what is really there, newest first; what still differs afterwards, in words."""
+        sent += self._reopen_ports()
         state = self._read_state(health=False)
         first = self._first or state
         for operation in reversed(operations):
             for line in _way_back(state, operation, first, self._wanted.ports):
                 sent.append(line)
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
+                    sent += self._reopen_ports()
                     return [f"{line!r} was refused: {refusal}"]
         state = self._read_state(health=False)
         return [
