@@ -90,7 +90,6 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             state = self._read_state(links=self._await_links() if self._bounced else None)
         except LayerError as error:
             if self._applied:  # it broke while verifying: say what is there, unverified
-                error.so_far(self._applied)
                 error.args = (f"{error} What was sent before (applied) was accepted, is not verified and not saved.",)
             raise
         self._unsaved = state.unsaved
@@ -155,19 +154,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- plan
 
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
-        try:
-            operations = planning.plan(state, wanted)
-        except RefusedError as error:
-            if not self._applied:
-                raise
-            # A refusal means that nothing was changed, and that is no longer true.
-            raise VerifyError(
-                f"the switch is no longer what it was when this run began: {error}",
-                host=self.host,
-                remedy="look at who else is configuring it, then run this again; nothing was saved",
-                applied=[operation.command for operation in self._applied],
-                undo=inverses(self._applied),
-            ) from None
+        operations = planning.plan(state, wanted)
         if operations and not self._applied:
             self._planned = operations
             self._look_behind(planning.touched(operations))
@@ -179,14 +166,10 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 value=wanted.snapshot,
                 remedy="choose another name, or delete the file on the switch if it is no longer needed",
             )
-        try:
-            more = "; nothing was saved, so that a reload of the switch takes everything back"
-            guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
-            if not operations:
-                planning.require_health(state, wanted)
-        except VerifyError as error:
-            error.so_far(self._applied)
-            raise
+        more = "; nothing was saved, so that a reload of the switch takes everything back"
+        guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
+        if not operations:
+            planning.require_health(state, wanted)
         if not operations and not self._applied and state.unsaved and self._may_save(state):
             # Saving after own changes is `commit`, which comes after the verification.
             operations = [_SAVE]
