@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from .._layer import Layer, Operation, Pending
+from .._layer import Layer, LayerError, Operation, Pending
 from . import plan as planning
 from .plan import AtsWanted
 from .state import PARAMETER, Failure, NicState, parse_flag
@@ -53,11 +53,15 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         first, *others = operation.payload["functions"]
         enabled = operation.payload["enabled"]
         kinds = [self.tools.set(first, enabled)]
-        for device in others:
-            answer = self.tools.query(device, PARAMETER)
-            printed = None if isinstance(answer, Failure) else answer.values[PARAMETER].get("next")
-            if parse_flag(printed, self.host, device) != enabled:
-                kinds.append(self.tools.set(device, enabled))
+        try:
+            for device in others:
+                answer = self.tools.query(device, PARAMETER)
+                printed = None if isinstance(answer, Failure) else answer.values[PARAMETER].get("next")
+                if parse_flag(printed, self.host, device) != enabled:
+                    kinds.append(self.tools.set(device, enabled))
+        except LayerError as error:
+            error.args = (f"{error} {first} of the same card has stored it already (back: {operation.inverse}).",)
+            raise
         self.reboot_kind = "power_cycle" if "power_cycle" in kinds else "reboot" if "reboot" in kinds else "unknown"
 
     def commit(self, operations: Sequence[Operation]) -> None:

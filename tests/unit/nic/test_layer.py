@@ -490,3 +490,17 @@ def test_a_card_that_falls_silent_after_the_value_was_stored_is_told_as_that(
     commands = caught.value.as_result()["applied"]
     assert len(commands) == silent_from - 1 and "0000:3b:00.0" in commands[0]
     assert len(caught.value.details["undo"]) == silent_from - 1
+
+
+def test_a_second_function_that_does_not_answer_says_what_the_first_has_stored(tmp_path: pathlib.Path) -> None:
+    rack = Rack(tmp_path, [card(), card(pci="0000:3b:00.1", mst="", netdev="eth1")])
+    rack.write()
+
+    def answer(argv: Sequence[str]) -> Finished | None:
+        silent = rack.sets() and "query" in argv and "0000:3b:00.1" in argv
+        return Finished(3, "-E- Failed to query some of the TLVs\n", "") if silent else None
+
+    rack.before = {"mlxconfig": answer, "mstconfig": answer}
+    with pytest.raises(UnreachableError, match="of the same card has stored it already") as caught:
+        converge(rack.layer(), ENABLE)
+    assert "-d 0000:3b:00.0 -y set ATS_ENABLED=0" in str(caught.value)
