@@ -670,12 +670,14 @@ class Connection:
             if state == "error":
                 error = row.get("info.error")
                 if error is None:
-                    raise ApplyError(doing + ": the task failed without a reason", host=host)
+                    raise ApplyError(doing + ": the task failed without a reason", host=host, task="error")
                 fault = getattr(error, "fault", error)
                 if not getattr(fault, "msg", None):
                     with contextlib.suppress(Exception):
                         fault.msg = error.localizedMessage
-                raise _from_fault(fault, host, doing, "", None)
+                failure = _from_fault(fault, host, doing, "", None)
+                failure.details["task"] = "error"  # its own end: any other failure is one to ask about it
+                raise failure
             if self.clock() >= deadline:
                 cancelled = cancel and self._cancel(moid, doing, host)
                 raise ApplyError(
