@@ -248,9 +248,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 device_message=refusal,
             )
         changed: list[str] = []
-        for name, member in members.items():
+        for name in members:
             if self._differs(name, operation):
-                self._configure_member(name, member, operation, changed)
+                self._configure_member(name, operation, changed)
             changed.append(name)
         self._notes.append(f"{line!r} was refused ({refusal}); its ports were configured one by one")
 
@@ -263,11 +263,10 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 return bool(self.read.switchports()[name].access_vlan != after)
         return False
 
-    def _configure_member(
-        self, name: str, member: Mapping[str, Any], operation: Operation, changed: Sequence[str]
-    ) -> None:
+    def _configure_member(self, name: str, operation: Operation, changed: Sequence[str]) -> None:
+        members = operation.payload["members"]
         refusals: list[str] = []
-        for lines in filter(None, (member["lines"], member.get("fallback"))):
+        for lines in filter(None, (members[name]["lines"], members[name].get("fallback"))):
             for line in lines:
                 refusal = self._configure(line)
                 if refusal:
@@ -276,7 +275,6 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                     break
             else:
                 return
-        members = operation.payload["members"]
         raise ApplyError(
             f"the switch refused it for port {name} ({'; '.join(refusals)}); "
             f"changed before that: {', '.join(changed) or 'no port'}",
