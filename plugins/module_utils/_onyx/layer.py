@@ -188,15 +188,16 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def apply(self, operation: Operation) -> None:
         done: list[str] = []
+        if not self._applied:
+            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays unsaved.
+            self._lease.take(self.cli)
+            self._refuse_outdated_plan()
+            if operation is not _SAVE:
+                self._take_snapshot()
         # Read again before a save, as `commit` does: what was read for the plan is as old as that.
         if operation is _SAVE and not saving.may_save(self._save, self._foreign(self.read.running(), True)):
             self._applied.append(operation)
             return
-        if not self._applied and operation is not _SAVE:
-            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays.
-            self._lease.take(self.cli)
-            self._refuse_outdated_plan()
-            self._take_snapshot()
         try:
             for line in operation.payload["lines"]:
                 refusal = self._configure(line)

@@ -368,7 +368,7 @@ def test_a_session_that_breaks_behind_a_save_alone_is_told() -> None:
     """There is nothing to take back: what was saved was in force before."""
     switch = new_switch()
     Run(switch, save="never")()
-    run = Run(switch, cut_at=15, every_line=True, rollback=True)
+    run = Run(switch, cut_at=17, every_line=True, rollback=True)
     with pytest.raises(UnreachableError, match="broke"):
         run()
     assert run.sent == ["configuration write"]
