@@ -5,6 +5,7 @@ Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Sequence
 
 from .._layer import Layer, LayerError, Operation, Pending
@@ -45,8 +46,9 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         return self._seen
 
     def plan(self, state: NicState, wanted: AtsWanted) -> list[Operation]:
-        self._wanted = wanted
-        return planning.plan(state, wanted, self.host)
+        # What this run has just stored, no boot has followed.
+        self._wanted = dataclasses.replace(wanted, settled_since=None) if self.reboot_kind else wanted
+        return planning.plan(state, self._wanted, self.host)
 
     def apply(self, operation: Operation) -> None:
         """One `set` on the first function; the card's other functions are asked, and set only if they still differ."""

@@ -504,3 +504,12 @@ def test_a_second_function_that_does_not_answer_says_what_the_first_has_stored(t
     with pytest.raises(UnreachableError, match="of the same card has stored it already") as caught:
         converge(rack.layer(), ENABLE)
     assert "-d 0000:3b:00.0 -y set ATS_ENABLED=0" in str(caught.value)
+
+
+def test_what_this_run_has_stored_waits_for_its_first_reboot_whatever_was_stored_before(rack: Rack) -> None:
+    """The value was stored, the host booted, and somebody has taken the value back since."""
+    rack.write()
+    found = converge(rack.layer(), AtsWanted(enabled=True, settled_since=1000.0, host_boot_time=2000.0))
+    assert found["changed"] and found["reboot_required"]
+    with pytest.raises(VerifyError, match="another warm reboot"):
+        converge(rack.layer(), AtsWanted(enabled=True, settled_since=1000.0, host_boot_time=2000.0))
