@@ -237,20 +237,18 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
         applied: list[Operation] = []
         try:
             layer.apply_all(operations, applied)
+            state = layer.observe()
+            left = _left(layer, state, wanted)
+            if left:
+                raise VerifyError(
+                    "accepted by the device, but not in force afterwards: " + "; ".join(op.description for op in left),
+                    host=layer.host,
+                    remedy="read the device's own log; nothing was saved or claimed",
+                )
+            layer.commit(operations)
         except LayerError as error:
             error.so_far(applied)
             raise
-        state = layer.observe()
-        left = layer.plan(state, wanted)
-        if left:
-            raise VerifyError(
-                "accepted by the device, but not in force afterwards: " + "; ".join(op.description for op in left),
-                host=layer.host,
-                remedy="read the device's own log; nothing was saved or claimed",
-                applied=[operation.command for operation in applied],
-                undo=inverses(applied),
-            )
-        layer.commit(operations)
         warnings = layer.warnings(state, wanted)
     elif not operations and not check_mode:
         layer.commit(())
@@ -266,6 +264,18 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
         "warnings": warnings,
         **layer.facts(state),
     }
+
+
+def _left(layer: Layer[State, Wanted], state: State, wanted: Wanted) -> list[Operation]:
+    """A refusal means that nothing was changed, and after the operations that is no longer true."""
+    try:
+        return layer.plan(state, wanted)
+    except RefusedError as error:
+        raise VerifyError(
+            f"it is no longer what it was when this run began: {error}",
+            host=layer.host,
+            remedy="look at who else is changing it, then run this again",
+        ) from None
 
 
 def exit_with(module: Any, layer: Layer[State, Wanted], wanted: Wanted, **facts: Any) -> None:

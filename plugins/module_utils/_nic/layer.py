@@ -5,9 +5,10 @@ Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Sequence
 
-from .._layer import Layer, Operation, Pending
+from .._layer import Layer, LayerError, Operation, Pending
 from . import plan as planning
 from .plan import AtsWanted
 from .state import PARAMETER, Failure, NicState, parse_flag
@@ -45,19 +46,24 @@ class AtsLayer(Layer[NicState, AtsWanted]):
         return self._seen
 
     def plan(self, state: NicState, wanted: AtsWanted) -> list[Operation]:
-        self._wanted = wanted
-        return planning.plan(state, wanted, self.host)
+        # What this run has just stored, no boot has followed.
+        self._wanted = dataclasses.replace(wanted, settled_since=None) if self.reboot_kind else wanted
+        return planning.plan(state, self._wanted, self.host)
 
     def apply(self, operation: Operation) -> None:
         """One `set` on the first function; the card's other functions are asked, and set only if they still differ."""
         first, *others = operation.payload["functions"]
         enabled = operation.payload["enabled"]
         kinds = [self.tools.set(first, enabled)]
-        for device in others:
-            answer = self.tools.query(device, PARAMETER)
-            printed = None if isinstance(answer, Failure) else answer.values[PARAMETER].get("next")
-            if parse_flag(printed, self.host, device) != enabled:
-                kinds.append(self.tools.set(device, enabled))
+        try:
+            for device in others:
+                answer = self.tools.query(device, PARAMETER)
+                printed = None if isinstance(answer, Failure) else answer.values[PARAMETER].get("next")
+                if parse_flag(printed, self.host, device) != enabled:
+                    kinds.append(self.tools.set(device, enabled))
+        except LayerError as error:
+            error.args = (f"{error} {first} of the same card has stored it already (back: {operation.inverse}).",)
+            raise
         self.reboot_kind = "power_cycle" if "power_cycle" in kinds else "reboot" if "reboot" in kinds else "unknown"
 
     def commit(self, operations: Sequence[Operation]) -> None:

@@ -10,6 +10,7 @@ Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 from typing import Any, Sequence
@@ -350,14 +351,11 @@ def parse_time(text: str | None, host: str, option: str) -> float | None:
     """Seconds since the epoch, or ISO 8601 with a zone (a time without one would be a guess)."""
     if not text:
         return None
-    try:
+    with contextlib.suppress(ValueError):
         return float(text)
-    except ValueError:
-        pass
-    try:
+    moment = None
+    with contextlib.suppress(ValueError):
         moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        moment = None
     if moment is None or moment.tzinfo is None:
         raise RefusedError(
             "is neither seconds since the epoch nor ISO 8601 with a time zone",

@@ -478,7 +478,6 @@ class NvueLayer(Layer[State, Wanted]):
                 error.details.update(applied=[], undo=[])
                 self._applied = []
                 return
-        error.so_far(self._applied)
         if self._unconfirmed or (isinstance(error, UnreachableError) and self._confirm_timeout):
             self._say_guarded(error)
 
@@ -500,7 +499,6 @@ class NvueLayer(Layer[State, Wanted]):
             if self._unsaved and saving.may_save(self._save, self._foreign):
                 self._save_configuration()
         except LayerError as error:
-            error.so_far(self._applied)
             if self._unconfirmed and not isinstance(error, ApplyError):
                 self._say_guarded(error)
             raise

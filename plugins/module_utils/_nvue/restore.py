@@ -19,6 +19,7 @@ from . import tree as trees
 from .nvue import NvueLayer
 from .rest import Session
 from .state import State
+from .uses import LAYER3
 
 # What the switch adds by itself to a thing that was made.
 _ADDED = "type"
@@ -66,10 +67,15 @@ def plan(state: State, restore: Restore) -> tuple[list[Operation], list[dict[str
             config = trees.replaced(config, key.split(), before)
         else:
             left.append({"key": key, "value": now, "expected": after, "why": "changed since"})
-    for key, users in _used(config, due).items():
+    moved = {_carrier(row["key"]) for row in left} - {""}
+    staying = {key: "what the port carries was changed since" for key in due if _carrier(key) in moved}
+    for key in staying:
+        config = trees.replaced(config, key.split(), due[key][0])
+    staying.update(_used(config, {key: sides for key, sides in due.items() if key not in staying}))
+    for key, why in staying.items():
         now, _before = due.pop(key)
         config = trees.replaced(config, key.split(), now)
-        left.append({"key": key, "value": now, "expected": now, "why": f"used by {', '.join(users)}"})
+        left.append({"key": key, "value": now, "expected": now, "why": why})
     return [_operation(state, config, kind, keys) for kind, keys in _kinds(due).items()], left
 
 
@@ -81,9 +87,15 @@ def _same(now: Any, said: Any) -> bool:
     return now == said or (now is not None and str(now) == str(said))
 
 
-def _used(config: Mapping[str, Any], due: Mapping[str, tuple[Any, Any]]) -> dict[str, list[str]]:
+def _carrier(key: str) -> str:
+    """The port, if the setting is of what it carries: that goes back as a whole, or the two users' parts would mix."""
+    kind, name, *rest = key.split()
+    return name if kind == "interface" and _PORT.fullmatch(name) and rest[0] in ("bridge", *LAYER3) else ""
+
+
+def _used(config: Mapping[str, Any], due: Mapping[str, tuple[Any, Any]]) -> dict[str, str]:
     """VLANs and bridges that would be removed, and what still names them then."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for key, (_now, before) in due.items():
         path = key.split()
         if path[0] != "bridge" or before is not None or len(path) not in (3, 5):
@@ -95,7 +107,7 @@ def _used(config: Mapping[str, Any], due: Mapping[str, tuple[Any, Any]]) -> dict
         ]
         users += [f"vlan{path[4]}"] if len(path) == 5 and trees.get(config, "interface", f"vlan{path[4]}") else []
         if users:
-            found[key] = sorted(users, key=trees.port_key)
+            found[key] = f"used by {', '.join(sorted(users, key=trees.port_key))}"
     return found
 
 

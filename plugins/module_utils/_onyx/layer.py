@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import re
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, ParseError, RefusedError, VerifyError, inverses
 from .._switch import guards, observed, saving
@@ -61,6 +61,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         self._applied: list[Operation] = []
         self._failed: Operation | None = None  # the one that was under way when it went wrong
         self._bounced: set[str] = set()
+        self._shut: list[str] = []  # what brings ports up again that this run has just shut down
         self._links_lost: list[str] = []
         self._notes: list[str] = []
         self._unsaved = False
@@ -89,7 +90,6 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             state = self._read_state(links=self._await_links() if self._bounced else None)
         except LayerError as error:
             if self._applied:  # it broke while verifying: say what is there, unverified
-                error.so_far(self._applied)
                 error.args = (f"{error} What was sent before (applied) was accepted, is not verified and not saved.",)
             raise
         self._unsaved = state.unsaved
@@ -154,19 +154,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
     # --- plan
 
     def plan(self, state: SwitchState, wanted: Wanted) -> list[Operation]:
-        try:
-            operations = planning.plan(state, wanted)
-        except RefusedError as error:
-            if not self._applied:
-                raise
-            # A refusal means that nothing was changed, and that is no longer true.
-            raise VerifyError(
-                f"the switch is no longer what it was when this run began: {error}",
-                host=self.host,
-                remedy="look at who else is configuring it, then run this again; nothing was saved",
-                applied=[operation.command for operation in self._applied],
-                undo=inverses(self._applied),
-            ) from None
+        operations = planning.plan(state, wanted)
         if operations and not self._applied:
             self._planned = operations
             self._look_behind(planning.touched(operations))
@@ -178,14 +166,10 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 value=wanted.snapshot,
                 remedy="choose another name, or delete the file on the switch if it is no longer needed",
             )
-        try:
-            more = "; nothing was saved, so that a reload of the switch takes everything back"
-            guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
-            if not operations:
-                planning.require_health(state, wanted)
-        except VerifyError as error:
-            error.so_far(self._applied)
-            raise
+        more = "; nothing was saved, so that a reload of the switch takes everything back"
+        guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
+        if not operations:
+            planning.require_health(state, wanted)
         if not operations and not self._applied and state.unsaved and self._may_save(state):
             # Saving after own changes is `commit`, which comes after the verification.
             operations = [_SAVE]
@@ -204,20 +188,21 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def apply(self, operation: Operation) -> None:
         done: list[str] = []
+        if not self._applied:
+            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays unsaved.
+            self._lease.take(self.cli)
+            self._refuse_outdated_plan()
+            if operation is not _SAVE:
+                self._take_snapshot()
         # Read again before a save, as `commit` does: what was read for the plan is as old as that.
         if operation is _SAVE and not saving.may_save(self._save, self._foreign(self.read.running(), True)):
             self._applied.append(operation)
             return
-        if not self._applied and operation is not _SAVE:
-            # What is refused up to here has sent nothing: what is on the switch is another run's, and stays.
-            self._lease.take(self.cli)
-            self._refuse_outdated_plan()
-            self._take_snapshot()
         try:
             for line in operation.payload["lines"]:
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
-                    self._refused(operation, line, refusal, done)
+                    self._refused(operation, line, refusal)
                     break
                 done.append(line)
         except LayerError as error:
@@ -250,9 +235,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         write_copy(self.host, self.cli, name, "snapshot", remedy)
         self._notes.append(f"the configuration as it was is in {name} (going back to it restarts the switch)")
 
-    def _refused(self, operation: Operation, line: str, refusal: str, done: Sequence[str]) -> None:
+    def _refused(self, operation: Operation, line: str, refusal: str) -> None:
         """A line was refused. A range is tried port by port, since it is not documented what a range does then."""
-        self._reopen_ports(done)
+        self._reopen_ports()
         members: Mapping[str, Mapping[str, Any]] = operation.payload["members"]
         if not members or (len(members) == 1 and not any(member.get("fallback") for member in members.values())):
             raise ApplyError(
@@ -264,9 +249,9 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 device_message=refusal,
             )
         changed: list[str] = []
-        for name, member in members.items():
+        for name in members:
             if self._differs(name, operation):
-                self._configure_member(name, member, operation, changed)
+                self._configure_member(name, operation, changed)
             changed.append(name)
         self._notes.append(f"{line!r} was refused ({refusal}); its ports were configured one by one")
 
@@ -279,22 +264,18 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 return bool(self.read.switchports()[name].access_vlan != after)
         return False
 
-    def _configure_member(
-        self, name: str, member: Mapping[str, Any], operation: Operation, changed: Sequence[str]
-    ) -> None:
+    def _configure_member(self, name: str, operation: Operation, changed: Sequence[str]) -> None:
+        members = operation.payload["members"]
         refusals: list[str] = []
-        for lines in filter(None, (member["lines"], member.get("fallback"))):
-            done: list[str] = []
+        for lines in filter(None, (members[name]["lines"], members[name].get("fallback"))):
             for line in lines:
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
                     refusals.append(f"{line!r}: {refusal}")
-                    self._reopen_ports(done)
+                    self._reopen_ports()
                     break
-                done.append(line)
             else:
                 return
-        members = operation.payload["members"]
         raise ApplyError(
             f"the switch refused it for port {name} ({'; '.join(refusals)}); "
             f"changed before that: {', '.join(changed) or 'no port'}",
@@ -306,11 +287,18 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
             undo=[*("\n".join(members[other]["inverse"]) for other in reversed(changed)), *inverses(self._applied)],
         )
 
-    def _reopen_ports(self, done: Iterable[str]) -> None:
-        """A port that this operation has shut down is not left so because a later line failed."""
-        for line in done:
-            if line.endswith(" shutdown") and not line.endswith(" no shutdown"):
-                self.cli.configure(line[: -len("shutdown")] + "no shutdown")
+    def _configure(self, line: str) -> str:
+        up = re.sub("( no)? shutdown$", " no shutdown", line)
+        if up != line:
+            self._shut.append(up)
+        refusal = self.cli.configure(line)
+        if up in self._shut and (up != line) == bool(refusal):  # it did not go down, or is up again
+            self._shut.remove(up)
+        return refusal
+
+    def _reopen_ports(self) -> list[str]:
+        """A port that was shut down is not left so because a later line failed; what was sent."""
+        return [line for line in list(self._shut) if not self._configure(line)]
 
     def _explain_failure(self, error: LayerError, operation: Operation, done: Sequence[str]) -> None:
         """Add how far it got, and after a broken session bring ports back up that were just shut down."""
@@ -320,16 +308,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if not _is_refusal(error):
             # The session broke, or waits for an answer; the line that was under way may have taken effect.
             undo = [*([operation.inverse] if operation.inverse else []), *undo]
-            error.details["ports_brought_up"] = self._rescue(operation)
+            error.details["ports_brought_up"] = self._rescue()
         error.details.setdefault("undo", undo)
 
-    def _rescue(self, operation: Operation) -> list[str]:
-        """One new session to undo the ``shutdown`` of this operation; what was sent, or nothing if that failed too."""
-        lines = [line for line in operation.payload["lines"] if line.endswith(" no shutdown")]
+    def _rescue(self) -> list[str]:
+        """One new session to bring ports up again; what was sent, or nothing if that failed too."""
         with contextlib.suppress(LayerError):
-            if lines:
+            if self._shut:
                 self.close()
-                return [line for line in lines if not self.cli.configure(line)]
+                return self._reopen_ports()
         return []
 
     # --- roll back
@@ -345,6 +332,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
                 self.close()  # what is left of this session may be waiting for something
             left = self._take_back(suspects, sent)
         except LayerError as trouble:
+            sent += self._rescue()
             left = [f"rolling back failed: {trouble}"]
         error.details.update(rolled_back=not left, rollback_commands=sent, rollback_left=left)
         if not left:
@@ -360,13 +348,15 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
 
     def _take_back(self, operations: Sequence[Operation], sent: list[str]) -> list[str]:
         """Undo what is really there, newest first; what still differs afterwards, in words."""
+        sent += self._reopen_ports()
         state = self._read_state(health=False)
         first = self._first or state
         for operation in reversed(operations):
             for line in _way_back(state, operation, first, self._wanted.ports):
                 sent.append(line)
-                refusal = self.cli.configure(line)
+                refusal = self._configure(line)
                 if refusal:
+                    sent += self._reopen_ports()
                     return [f"{line!r} was refused: {refusal}"]
         state = self._read_state(health=False)
         return [

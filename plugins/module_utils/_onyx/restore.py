@@ -86,6 +86,8 @@ def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[di
             continue
         if key.endswith(" mode") and f"{key[:-5]} carried" not in restore.before:
             why = "the journal has no VLANs of the earlier port mode"
+        elif key.endswith((" mode", " carried")) and _is_in_another_vlan(state, key.split()[1], restore):
+            why = "its access VLAN was changed since"
         else:
             why = _why_left(state, key, before, after, now)
         if why:
@@ -102,6 +104,13 @@ def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[di
         for spec, names, now, before, _admin in _ports(state, due, "access_vlan")
     ]
     return [*mtus, *vlans, *_modes(due), *_roce(state, due), *_svis(due), *_vlans(due)], left
+
+
+def _is_in_another_vlan(state: SwitchState, name: str, restore: Restore) -> bool:
+    """An access port whose VLAN is neither run's is another user's as a whole."""
+    port = state.ports[name]
+    own = [side.get(f"port {name} access_vlan", planning.DEFAULT_VLAN) for side in (restore.before, restore.after)]
+    return port.mode == "access" and port.access_vlan not in own
 
 
 def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -> str:

@@ -67,16 +67,12 @@ class HostBoot:
         False if vCenter lost the host meanwhile: that may be the reboot."""
         try:
             self._connection.wait(task, doing, self._host, 120.0, reached=lambda: True)
-        except UnreachableError as error:
-            fault = error.details.get("fault", "NotAuthenticated")
-            if fault not in ("NotAuthenticated", "HostCommunication"):
-                self.never_began = True  # the task itself ended with it
-                raise
-            return bool(fault != "HostCommunication")
         except LayerError as error:
-            if error.details.get("fault") != "Timedout":  # one that hangs may still begin
-                self.never_began = True
-            raise
+            lost = error.details.get("fault") == "HostCommunication"
+            self.never_began = error.details.get("task") == "error" and not lost
+            if self.never_began or not isinstance(error, UnreachableError):  # one that hangs may still begin
+                raise
+            return not lost
         return True
 
     def _await_return(self, before: Any, asked: Any, started: float, certain: bool) -> None:

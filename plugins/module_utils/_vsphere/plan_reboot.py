@@ -225,11 +225,10 @@ def _move(state: HostState, vm: HostVm, refuge: tuple[str, str]) -> Operation:
 
 def _shut_down(state: HostState, vm: HostVm, wanted: RebootWanted, is_last: bool) -> Operation:
     orderly = vm.tools_running
+    what, call = ("shut down the guest", "ShutdownGuest") if orderly else ("cut the power", "PowerOffVM_Task")
     return Operation(
-        description="{} {} on {}".format(
-            "shut down the guest of" if orderly else "cut the power of", vm.name, state.name
-        ),
-        command="{} {}".format("ShutdownGuest" if orderly else "PowerOffVM_Task", vm.name),
+        description=f"{what} of {vm.name} on {state.name}",
+        command=f"{call} {vm.name}",
         inverse="PowerOnVM_Task " + vm.name,
         changes={"vm " + vm.name: ("poweredOn", "poweredOff")},
         disrupts=f"VM {vm.name} stops until the host is back",
@@ -259,15 +258,11 @@ def _enter(state: HostState, wanted: RebootWanted, leaving: list[HostVm]) -> Ope
 
 def _reboot(state: HostState, wanted: RebootWanted) -> Operation:
     why = "; ".join(reasons(state, wanted))
+    since = f"running since {state.boot_time.isoformat() if state.boot_time else 'unknown'}"
     return Operation(
         description=f"reboot ESXi host {state.name} ({why})",
         command=f"RebootHost_Task {state.name} force=false",
-        changes={
-            "boot": (
-                "running since {}".format(state.boot_time.isoformat() if state.boot_time else "unknown"),
-                "rebooted",
-            )
-        },
+        changes={"boot": (since, "rebooted")},
         disrupts=f"ESXi host {state.name} and everything on it",
         reboot=Reboot.ESXI_HOST,
         payload={"action": "reboot"},

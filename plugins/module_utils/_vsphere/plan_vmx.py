@@ -32,10 +32,9 @@ def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
     chosen = []
     for text in numa:
         if not text.isdigit() or (known and int(text) not in known):
+            nodes = ", ".join(map(str, sorted(known))) or "unknown"
             raise RefusedError(
-                "host {} of this VM has the NUMA nodes {}; nothing was changed".format(
-                    state.host, ", ".join(str(n) for n in sorted(known)) or "unknown"
-                ),
+                f"host {state.host} of this VM has the NUMA nodes {nodes}; nothing was changed",
                 host=state.name,
                 thing="NUMA node",
                 value=text,
@@ -208,11 +207,10 @@ def _check_vm(state: VmState) -> None:
 
 def power_down(state: VmState, policy: str, reason: str) -> Operation:
     shutdown = policy != "poweroff"
+    what, call = ("shut down the guest", "ShutdownGuest") if shutdown else ("cut the power", "PowerOffVM_Task")
     return Operation(
-        description="{} {} ({})".format(
-            "shut down the guest of" if shutdown else "cut the power of", state.name, reason
-        ),
-        command="{} {}".format("ShutdownGuest" if shutdown else "PowerOffVM_Task", state.name),
+        description=f"{what} of {state.name} ({reason})",
+        command=f"{call} {state.name}",
         inverse="PowerOnVM_Task " + state.name,
         changes={"power": (state.power, "poweredOff")},
         disrupts=f"VM {state.name} on host {state.host} is powered off; everything in the guest stops",

@@ -297,11 +297,9 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._rebooted = True
         still = [s for s in self._settings() if s.is_pending]
         if still:
+            said = ", ".join(f"{s.name} is configured {s.configured} and {s.runtime} is in force" for s in still)
             raise VerifyError(
-                "the host was rebooted, but {} ".format(
-                    ", ".join(f"{s.name} is configured {s.configured} and {s.runtime} is in force" for s in still)
-                )
-                + "(it will not be rebooted again for this)",
+                f"the host was rebooted, but {said} (it will not be rebooted again for this)",
                 host=self.host,
                 thing="kernel setting",
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",

@@ -545,10 +545,9 @@ class Connection:
         if len(found) == 1:
             return found[0]
         if found:
+            places = ", ".join(f"{self.path(o)} ({o._moId})" for o, _n in found)
             raise self._refused(
-                "{} hosts have that name: {}".format(
-                    len(found), ", ".join(f"{self.path(o)} ({o._moId})" for o, _n in found)
-                ),
+                f"{len(found)} hosts have that name: {places}",
                 thing="ESXi host",
                 value=name,
                 remedy="give the managed object id instead",
@@ -617,10 +616,9 @@ class Connection:
                 value=name,
                 remedy="correct 'folder' or 'uuid'",
             )
+        names = short_list([str(row.get("name", "")) for _vm, row in everything])
         raise self._refused(
-            "vCenter has no such VM; it knows {}".format(
-                short_list([str(row.get("name", "")) for _vm, row in everything])
-            ),
+            f"vCenter has no such VM; it knows {names}",
             thing="VM",
             value=name,
             remedy="write the name as vCenter shows it (case matters), or its managed object id",
@@ -670,18 +668,18 @@ class Connection:
             if state == "error":
                 error = row.get("info.error")
                 if error is None:
-                    raise ApplyError(doing + ": the task failed without a reason", host=host)
+                    raise ApplyError(doing + ": the task failed without a reason", host=host, task="error")
                 fault = getattr(error, "fault", error)
                 if not getattr(fault, "msg", None):
                     with contextlib.suppress(Exception):
                         fault.msg = error.localizedMessage
-                raise _from_fault(fault, host, doing, "", None)
+                failure = _from_fault(fault, host, doing, "", None)
+                failure.details["task"] = "error"  # its own end: any other failure is one to ask about it
+                raise failure
             if self.clock() >= deadline:
-                cancelled = cancel and self._cancel(moid, doing, host)
+                said = "; the task was cancelled" if cancel and self._cancel(moid, doing, host) else ""
                 raise ApplyError(
-                    "{}: not done after {:.0f} s{}".format(
-                        doing, timeout, "; the task was cancelled" if cancelled else ""
-                    ),
+                    f"{doing}: not done after {timeout:.0f} s{said}",
                     host=host,
                     remedy="look at the task in the vSphere client, or raise the timeout",
                     fault="Timedout",

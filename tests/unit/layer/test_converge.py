@@ -259,3 +259,27 @@ def test_a_programming_error_is_not_dressed_up_as_a_failure_of_the_device() -> N
 def test_messages_name_host_thing_value_and_remedy() -> None:
     error: LayerError = RefusedError("no such VLAN.", host="sw01", thing="vlan", value=4095, remedy="use 1 to 4094")
     assert str(error) == "sw01: vlan 4095: no such VLAN. What to do: use 1 to 4094."
+
+
+@pytest.mark.parametrize("verb", ["observe", "plan", "commit"])
+def test_whatever_fails_after_the_change_says_what_was_changed(verb: str) -> None:
+    class Late(Shelf):
+        def _once_changed(self, name: str) -> None:
+            if name == verb and "set a 2" in self.calls:
+                raise RefusedError("another user is there; nothing was changed", host=self.host)
+
+        def observe(self) -> Values:
+            self._once_changed("observe")
+            return super().observe()
+
+        def plan(self, state: Values, wanted: Values) -> list[Operation]:
+            self._once_changed("plan")
+            return super().plan(state, wanted)
+
+        def commit(self, operations: Sequence[Operation]) -> None:
+            self._once_changed("commit")
+
+    with pytest.raises(LayerError) as caught:
+        converge(Late({"a": 1}), {"a": 2})
+    assert caught.value.details == {"applied": ["set a 2"], "undo": ["set a 1"]}
+    assert isinstance(caught.value, VerifyError if verb == "plan" else RefusedError)

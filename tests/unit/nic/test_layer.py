@@ -468,3 +468,48 @@ def judge(rack: Rack, result: dict[str, Any], no_current: bool) -> None:
         assert result["devices"][0]["current"] is bool(stored["current"])
         assert result["reboot_required"] is (stored["current"] != stored["next"])
         assert (result["reboot_scope"] == "esxi_host") is result["reboot_required"]
+
+
+@pytest.mark.parametrize("silent_from", [2, 3])
+def test_a_card_that_falls_silent_after_the_value_was_stored_is_told_as_that(
+    tmp_path: pathlib.Path, silent_from: int
+) -> None:
+    """Two cards: the second one does not answer, when its value is to be stored or when all is read again."""
+    rack = Rack(tmp_path, [card(), card(pci="0000:5e:00.0", mst="", netdev="eth1")])
+    rack.write()
+
+    def answer(argv: Sequence[str]) -> Finished | None:
+        stored = len(rack.sets())
+        if stored >= silent_from or (silent_from == 3 and stored == 2 and "query" in argv):
+            return Finished(3, "-E- Failed to open the device\n", "")
+        return None
+
+    rack.before = {"mlxconfig": answer, "mstconfig": answer}
+    with pytest.raises(LayerError) as caught:
+        converge(rack.layer(), ENABLE)
+    commands = caught.value.as_result()["applied"]
+    assert len(commands) == silent_from - 1 and "0000:3b:00.0" in commands[0]
+    assert len(caught.value.details["undo"]) == silent_from - 1
+
+
+def test_a_second_function_that_does_not_answer_says_what_the_first_has_stored(tmp_path: pathlib.Path) -> None:
+    rack = Rack(tmp_path, [card(), card(pci="0000:3b:00.1", mst="", netdev="eth1")])
+    rack.write()
+
+    def answer(argv: Sequence[str]) -> Finished | None:
+        silent = rack.sets() and "query" in argv and "0000:3b:00.1" in argv
+        return Finished(3, "-E- Failed to query some of the TLVs\n", "") if silent else None
+
+    rack.before = {"mlxconfig": answer, "mstconfig": answer}
+    with pytest.raises(UnreachableError) as caught:
+        converge(rack.layer(), ENABLE)
+    assert f"{' '.join(rack.sets()[0])[:-1]}0" in str(caught.value)
+
+
+def test_what_this_run_has_stored_waits_for_its_first_reboot_whatever_was_stored_before(rack: Rack) -> None:
+    """The value was stored, the host booted, and somebody has taken the value back since."""
+    rack.write()
+    found = converge(rack.layer(), AtsWanted(enabled=True, settled_since=1000.0, host_boot_time=2000.0))
+    assert found["changed"] and found["reboot_required"]
+    with pytest.raises(VerifyError, match="another warm reboot"):
+        converge(rack.layer(), AtsWanted(enabled=True, settled_since=1000.0, host_boot_time=2000.0))

@@ -79,6 +79,22 @@ def test_restore_leaves_what_was_changed_since() -> None:
     assert found["ports"]["swp2"]["mtu"] == 4000 and found["ports"]["swp1"]["access_vlan"] != 111
 
 
+@pytest.mark.parametrize("was", [TRUNK, ROUTED])
+def test_restore_gives_no_trunk_or_address_to_a_port_that_another_user_has_put_into_a_vlan(was: dict[str, Any]) -> None:
+    twin = Twin()
+    change(twin, {"interface": {"swp1": was, "swp2": {**was, "link": {"mtu": 4000}}}})
+    before = trees.get(configured(twin), "interface", "swp2")
+    diff = Run(twin, dataclasses.replace(WANTED, convertible=None))()["diff"]
+    change(twin, {"interface": {"swp1": {"bridge": {"domain": {"br_default": {"access": 200}}}}}})
+    there = trees.get(configured(twin), "interface", "swp1")
+    found, _session = back(twin, diff)
+    now = trees.get(configured(twin), "interface")
+    assert {**now["swp1"], "link": 0} == {**there, "link": 0}
+    assert now["swp2"] == before
+    whys = [row["why"] for row in found["left_alone"] if row["key"].startswith("interface swp1 ")]
+    assert len(set(whys)) == 2 and "changed since" in whys
+
+
 def test_restore_keeps_a_vlan_that_another_port_uses() -> None:
     twin = Twin()
     diff = Run(twin)()["diff"]

@@ -311,6 +311,24 @@ def test_a_session_that_breaks_after_a_shutdown_does_not_leave_the_port_down(cut
     assert Run(switch, wanted)()["saved"]
 
 
+@pytest.mark.parametrize("rollback", [False, True])
+@pytest.mark.parametrize("executed", [False, True])
+@pytest.mark.parametrize("cut_at", range(4, 7))
+def test_a_session_that_breaks_in_the_other_way_of_a_port_does_not_leave_it_down(
+    cut_at: int, executed: bool, rollback: bool
+) -> None:
+    """Where a release takes no "force", the port is shut down, which the operation's own line does not say."""
+    switch = new_switch()
+    type_in(switch, "vlan 111 name rdma", "roce lossless", "configuration write")
+    switch.faults.inject({"name": "refuse_force"})
+    run = Run(switch, dataclasses.replace(WANTED, ports=("1/3",)), cut_at=cut_at, executed=executed, rollback=rollback)
+    with pytest.raises(UnreachableError) as caught:
+        run()
+    assert run.sessions[0].sent[3] == "interface ethernet 1/3 shutdown"
+    assert caught.value.details["ports_brought_up"] == ["interface ethernet 1/3 no shutdown"]
+    assert switch.running.ports["1/3"].admin
+
+
 # --- saving
 
 
@@ -350,7 +368,7 @@ def test_a_session_that_breaks_behind_a_save_alone_is_told() -> None:
     """There is nothing to take back: what was saved was in force before."""
     switch = new_switch()
     Run(switch, save="never")()
-    run = Run(switch, cut_at=15, every_line=True, rollback=True)
+    run = Run(switch, cut_at=17, every_line=True, rollback=True)
     with pytest.raises(UnreachableError, match="broke"):
         run()
     assert run.sent == ["configuration write"]

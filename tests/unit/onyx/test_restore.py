@@ -163,3 +163,20 @@ def test_restore_keeps_the_guards_of_the_module() -> None:
 def test_restore_refuses_what_no_run_has_written(key: str, value: Any) -> None:
     with pytest.raises(RefusedError, match="sw01"):
         restore.request("sw01", {"before": {key: value}, "after": {key: None}}, OPTIONS)
+
+
+def test_a_port_that_another_user_has_put_into_a_vlan_since_keeps_it_and_its_mode() -> None:
+    switch = carrying()
+    diff = Run(switch, CONVERTED)()["diff"]
+    type_in(switch, "vlan 200", "interface ethernet 1/1 switchport access vlan 200", "configuration write")
+    planned, _sent = back(switch, diff, check=True)
+    found, _sent = back(switch, diff)
+    port = switch.running.ports["1/1"]
+    assert (port.mode, port.access_vlan) == ("access", 200)
+    assert [row["why"] for row in found["left_alone"] if row["key"].startswith("port 1/1 ")] == [
+        "its access VLAN was changed since",
+        "its access VLAN was changed since",
+        "changed since",
+    ]
+    assert found["left_alone"] == planned["left_alone"]
+    assert switch.running.ports["1/2"].mode == "hybrid"

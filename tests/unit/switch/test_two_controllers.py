@@ -109,6 +109,22 @@ def test_onyx_takes_nothing_of_another_run_back(refused_by: str) -> None:
     assert "taken back" not in str(caught.value)
 
 
+@pytest.mark.parametrize("meanwhile", ["still verifies", "took it back"])
+def test_onyx_does_not_save_what_another_run_has_not_verified_yet(meanwhile: str) -> None:
+    """Its settings are all there, and if a link stays down, that run takes them back or says that a reload does."""
+    switch = new_switch()
+    Run(switch, save="never")()
+    if meanwhile == "still verifies":
+        foreign(switch, 9_999_999_999)
+    else:
+        line = {"name": "foreign_line", "pattern": "rocemesh-lease", "line": "interface ethernet 1/2 mtu 1500 force"}
+        switch.faults.inject(line)
+    run = Run(switch)
+    with pytest.raises(RefusedError, match="another run"):
+        run()
+    assert run.sent == [] and switch.unsaved
+
+
 def test_cumulus_settings_changed_since_they_were_read_are_refused() -> None:
     twin = Twin()
     first = RunCumulus(twin, CUMULUS)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
     ApplyError,
+    CredentialError,
     LayerError,
     UnreachableError,
 )
@@ -140,6 +141,21 @@ def test_a_task_that_lost_the_host_on_its_way_may_have_rebooted_it() -> None:
     with pytest.raises(UnreachableError, match="did not arrive"):
         asked.carry_out(BOOT)
     assert asked.never_began and 180.0 <= site.time.now < 186.0
+
+
+def test_a_login_that_vcenter_refuses_while_the_task_is_asked_says_nothing_about_the_reboot() -> None:
+    """A vCenter that restarts refuses logins for a while, and the host reboots all the same."""
+
+    class Refusing(FakeSite):
+        def properties(self, objects: Any, paths: Any, doing: str = "reading") -> list[dict[str, Any]]:
+            if "info.state" in paths:
+                raise CredentialError("login as monitor: InvalidLogin", host="vcenter", fault="InvalidLogin")
+            return super().properties(objects, paths, doing)
+
+    asked = boot(Refusing())
+    with pytest.raises(CredentialError):
+        asked.carry_out(BOOT)
+    assert not asked.never_began
 
 
 @pytest.mark.parametrize("refused", [True, False])
