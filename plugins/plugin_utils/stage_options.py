@@ -63,7 +63,8 @@ def judge(site: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
 def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:
     """What was expected instead of ``value``; empty where it is right."""
     spec = _spec(option)
-    if "options" in spec and not isinstance(value, (Mapping, str)):  # for which the validator has no words
+    kinds = (list, str) if spec.get("type") == "list" else (Mapping, str)
+    if "options" in spec and not isinstance(value, kinds):  # the validator would raise
         return values.expected(option)
     checked = ArgumentSpecValidator({name: spec}).validate({name: value})
     if checked.error_messages:

@@ -75,7 +75,7 @@ def test_node_with_fewer_gpus_than_ranks_is_refused(slurm: Slurm, written: Writt
     assert f"Slurm knows {GPUS} GPU(s) of node {HOSTS[0]}, and the job asks for {GPUS + 1}" in done.stderr
     # Without the look before, Slurm itself refuses, and names no node.
     done = slurm.run("sbatch", "resnet50.sbatch", cwd=written.three)
-    assert "Requested node configuration is not available" in done.stderr
+    assert "Requested node configuration" in done.stderr
 
 
 def test_slurm_that_gives_steps_no_gpus_is_refused(written: Written, tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_slurm_that_gives_steps_no_gpus_is_refused(written: Written, tmp_path: P
     with cluster(tmp_path) as plain:
         done = submit(plain, written.two)
     assert done.returncode == 65
-    assert "SelectType is not select/cons_tres" in done.stderr
+    assert "select/cons_tres" in done.stderr
