@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 
 from .state import HostVm, parse_extra_config, type_name
@@ -48,7 +49,10 @@ def is_agent(row: dict[str, Any]) -> bool:
 
 
 def _is_loopback(address: str) -> bool:
-    return address.startswith(("127.", "::1"))
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class HostReader:

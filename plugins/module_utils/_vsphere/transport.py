@@ -155,7 +155,7 @@ def may_have_arrived(error: LayerError) -> bool:
 
 @contextlib.contextmanager
 def unanswered() -> Iterator[None]:
-    """Around a request that changes something: it is said where nobody knows what became of it."""
+    """Around a request that changes something: its error says so if it may have been carried out."""
     try:
         yield
     except UnreachableError as error:
