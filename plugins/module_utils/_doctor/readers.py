@@ -101,13 +101,18 @@ def _gids(rows: Sequence[Row]) -> Iterator[Found]:
     """``show_gids``: what kinds of GIDs each device has."""
     for device in dict.fromkeys(row.groups["dev"] for row in rows):
         own = [row for row in rows if row.groups["dev"] == device]
-        kinds = {(row.groups["version"].lower(), _is_link_local(row)) for row in own}
-        if len(own) > 1 and all(local for _version, local in kinds):
-            yield own[0].found("gids_link_local_only")
-        elif len(own) > 1 and all(version == "v1" for version, _local in kinds):
-            yield own[0].found("gids_v1_only")
-        elif ("v2", False) in kinds:
-            yield own[0].found("gids_routable")
+        kind = kind_of_gids([(row.groups["version"].lower(), _is_link_local(row)) for row in own])
+        if kind:
+            yield own[0].found(f"gids_{kind}")
+
+
+def kind_of_gids(gids: Sequence[tuple[str, bool]]) -> str:
+    """What is wrong with GIDs of a device, or that one is routable. Of each: version, and whether it is link-local."""
+    if len(gids) > 1 and all(local for _version, local in gids):
+        return "link_local_only"
+    if len(gids) > 1 and all(version == "v1" for version, _local in gids):
+        return "v1_only"
+    return "routable" if ("v2", False) in gids else ""
 
 
 def _is_link_local(row: Row) -> bool:

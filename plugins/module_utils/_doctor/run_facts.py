@@ -12,7 +12,7 @@ from typing import Any, Collection, Iterator, Mapping, Sequence
 from .._judge.settled import Known, known_from, of_host
 from . import facts, host_output
 from .facts import Fact
-from .readers import on_priority_0
+from .readers import kind_of_gids, on_priority_0
 
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
 _PRIORITY = re.compile(r"[rt]x_prio(\d)_(?:bytes|packets)$")
@@ -143,11 +143,8 @@ def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
     yield from facts.of_row("qos", qos, name)
     if isinstance(qos.get("pfc_priorities"), (list, tuple)):
         yield Fact("PFC priorities", ",".join(map(str, qos["pfc_priorities"])) or "none", name)
-    gids = {(str(gid.get("type"))[-2:], str(gid.get("gid")).lower()[:4] == "fe80") for gid in device.get("gids") or ()}
-    if ("v2", False) in gids:
-        yield Fact("GIDs", "RoCE v2", name)
-    elif len(device.get("gids") or ()) > 1:
-        yield Fact("GIDs", "link-local" if all(local for _version, local in gids) else "RoCE v1", name)
+    gids = [(str(gid.get("type"))[-2:], str(gid.get("gid")).lower()[:4] == "fe80") for gid in device.get("gids") or ()]
+    yield from [Fact("GIDs", kind.replace("_", " "), name)] if (kind := kind_of_gids(gids)) else []
 
 
 def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import archive
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import doctor, facts, reading, run_facts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import (
+    bundle,
+    catalogue,
+    doctor,
+    facts,
+    reading,
+    run_facts,
+)
 
 from tests.unit.doctor.test_facts import ESXI, SWITCH, VM
 from tests.unit.proof.truth import Run
@@ -126,3 +133,27 @@ def test_another_file_of_this_name_is_a_log(text: str) -> None:
 def test_signs_of_a_value(thing: str, value: Any, signs: set[str]) -> None:
     (text,) = facts.written("hosts/gpu01", [facts.Fact(thing, value)]).values()
     assert {found.sign for found in facts.read(text) or ()} == signs
+
+
+LOCAL, GLOBAL = "fe80:0000:0000:0000:0a00:27ff:fe00:0001", "0000:0000:0000:0000:0000:ffff:c000:0201"
+
+
+@pytest.mark.parametrize(
+    ("gids", "signs"),
+    [
+        ([(LOCAL, "IB/RoCE v1"), (LOCAL, "RoCE v2")], {"gids_link_local_only"}),
+        ([(LOCAL, "IB/RoCE v1"), (GLOBAL, "IB/RoCE v1")], {"gids_v1_only"}),
+        ([(LOCAL, "RoCE v2"), (GLOBAL, "IB/RoCE v1")], set()),
+        ([(LOCAL, "IB/RoCE v1")], set()),
+        ([(GLOBAL, "RoCE v2")], {"gids_routable"}),
+    ],
+)
+def test_gids_are_judged_alike_as_a_table_and_as_types(gids: list[tuple[str, str]], signs: set[str]) -> None:
+    rows = [{"index": number, "gid": gid, "type": kind} for number, (gid, kind) in enumerate(gids)]
+    typed = run_facts.pieces({"rdma": {"gpu01": {"start": {"devices": [{"name": "mlx5_0", "gids": rows}]}}}})
+    table = "".join(f"mlx5_0\t1\t{row['index']}\t{row['gid']}\t\t{row['type'][-2:]}\tens1\n" for row in rows)
+    for texts in (typed, {"hosts/gpu01/show_gids.txt": table}):
+        read = reading.Reading(catalogue.catalogue().signs)
+        for name, text in texts.items():
+            read.piece(bundle.Piece(name, iter((text.encode(),))))
+        assert {name for name in read.seen if name.startswith("gids_")} == signs, texts
