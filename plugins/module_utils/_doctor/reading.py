@@ -88,6 +88,7 @@ class Reading:
         # NCCL names the host of each rank once; other programs print the rank alone.
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
+        self._named = {sign.name: sign for sign in signs} | reader_signs()
         self._index = _index(self._signs)
         # Shape of a line: each digit a 0.
         self._shapes: dict[str, _Shape] = {}
@@ -103,10 +104,9 @@ class Reading:
             return
         self.lines += text.count("\n") + 1
         self.field, self.machines = self.field or bool(found), self.machines or bool(piece.host)
-        known = {sign.name: sign for sign in self._signs} | reader_signs()
         for each in found:
-            if each.sign in known:
-                self._add(known[each.sign], _told(each, piece))
+            if each.sign in self._named:
+                self._add(self._named[each.sign], _told(each, piece))
             elif each.sign == "trouble":
                 self.alarms.append(_told(each, piece))
 
