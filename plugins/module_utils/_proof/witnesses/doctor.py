@@ -31,10 +31,11 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     findings = rows(diagnosis.get("findings"))
     slow = evidence.speed is not None and evidence.speed.state == BAD
     taken = [finding for finding in findings if finding.get("accepted")]
-    for finding in findings:
+    for finding in [finding for finding in findings if not finding.get("accepted")]:
         quiet = _of_the_pace(finding) or (_congestion(finding) and not slow)
         said = doubts.notes if quiet else doubts.wrong
-        said += [sentence(finding)] if not finding.get("accepted") and len(said) < _SHOWN else []
+        if len(said) < _SHOWN:
+            said.append(sentence(finding))
     doubts.notes += [f"accepted: {sentence(finding)}, because {finding['accepted']}" for finding in taken]
     besides = " but what was accepted" if taken else ""
     if doubts.wrong:
