@@ -144,7 +144,8 @@ def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
     if isinstance(qos.get("pfc_priorities"), (list, tuple)):
         yield Fact("PFC priorities", ",".join(map(str, qos["pfc_priorities"])) or "none", name)
     gids = [(str(gid.get("type"))[-2:], str(gid.get("gid")).lower()[:4] == "fe80") for gid in device.get("gids") or ()]
-    yield from [Fact("GIDs", kind.replace("_", " "), name)] if (kind := kind_of_gids(gids)) else []
+    if kind := kind_of_gids(gids):
+        yield Fact("GIDs", kind.replace("_", " "), name)
 
 
 def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
