@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ansible-test wants the collection at ansible_collections/<namespace>/<name>: a copy of the tracked files.
+# ansible-test wants the collection at ansible_collections/<namespace>/<name>: a copy of what is shipped, which is what
+# Galaxy and its users check. Tests and lab have ruff and mypy.
 # Its virtual environments, one per kind of test, are kept in ${ROCEMESH_CACHE:-.build}/ansible-test: making them is most of
 # the time of a first run.
 set -euo pipefail
@@ -10,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target="$work/ansible_collections/rocemesh/multinode"
 mkdir -p "$target"
-git ls-files -z --cached --others --exclude-standard | xargs -0 tar -cf - --ignore-failed-read | tar -C "$target" -xf -
+{ python .ci/tarball.py --list; echo tests/config.yml; } | tar -cf - --files-from - | tar -C "$target" -xf -
 # ansible-test keeps what it makes under HOME. A home of its own leaves that of the user alone; pip's settings go along.
 mkdir -p "$cache/.ansible/test/cache" "$cache/.config"
 for settings in .config/pip .pip; do
