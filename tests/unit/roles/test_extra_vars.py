@@ -3,6 +3,7 @@ string, and before, "false" was true."""
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 from typing import Any, Iterator
@@ -77,7 +78,8 @@ def name_of(node: nodes.Node) -> str:
     return ""
 
 
-def options_of(*types: str) -> set[str]:
+@functools.cache
+def options_of(*types: str) -> frozenset[str]:
     """Role options of these types, and such keys of their dictionaries."""
     found = set()
     for role in ROLES:
@@ -86,7 +88,7 @@ def options_of(*types: str) -> set[str]:
                 keys = (option.get("options") or {}) if option.get("type") == "dict" else {}
                 each = {name: option, **{f"{name}.{key}": one for key, one in keys.items()}}
                 found |= {which for which, one in each.items() if one.get("type") in types}
-    return found
+    return frozenset(found)
 
 
 def judged(tree: nodes.Node) -> Iterator[nodes.Node]:

@@ -21,7 +21,7 @@ _HOST = {"inventory_hostname": "gpu01", "ansible_check_mode": False, "role_name"
 
 def numbers() -> set[str]:
     """Options of that type, and whatever is made one anywhere."""
-    found = options_of("int", "float")
+    found = set(options_of("int", "float"))
     for _path, text in all_texts():
         for each in parse(text).find_all(nodes.Filter):
             inner = through_default(each.node) if each.name in ("int", "float") and each.node else None
