@@ -71,7 +71,7 @@ class Pace:
         self._lost = (0, 0)
         self._worlds: dict[str, int] = {}
         self._counts: collections.Counter[str] = collections.Counter()
-        self._launched = self._alone = self._processes = 0
+        self._launched = self._processes = 0
 
     def line(self, number: int, who: str, line: JobLine) -> None:
         rates = [figure(next(filter(None, match.groups()))) for match in line.every("rate")]
@@ -95,9 +95,9 @@ class Pace:
         for size in line.every("world"):
             self._worlds.setdefault(size[1], number)
         if launched:
-            self._launched = max(self._launched, int(launched[1]))
-        elif line.search("alone"):
-            self._alone = self._alone or number
+            self._launched = int(launched[1])
+        elif self._launched > 1 and line.search("alone"):
+            self._say("ranks", f"a job of {self._launched} processes: each says that it is alone", number)
         self._counts.update(name for name in _COUNTED if line.search(name))
 
     def gaps(self) -> Iterator[Gap]:
@@ -111,9 +111,6 @@ class Pace:
             yield Gap("finite", f"no iteration that was skipped or NaN: {self._lost[0]}", line=self._lost[1])
         if len(self._worlds) > 1:
             yield Gap("ranks", f"one world size: {', '.join(self._worlds)}", line=max(self._worlds.values()))
-        if self._launched > 1 and self._alone:
-            text = f"a job of {self._launched} processes: each says that it is alone"
-            yield Gap("ranks", text, line=self._alone)
         ended, begun, done = (self._counts[name] for name in _COUNTED)
         if 0 < ended < self._processes:
             yield Gap("ranks", f"the end of {self._processes - ended} of {self._processes} processes")

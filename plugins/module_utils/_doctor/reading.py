@@ -330,11 +330,10 @@ class Reading:
     def _where(self, piece: Piece, number: int, text: str) -> Hit:
         host = piece.host
         bare = _untagged(text)
-        for name in ("line_of_nccl", "line_of_syslog", "prefix"):
-            match = form(name).match(bare)
+        for name in ("line_of_program", "line_of_slurm", "line_of_syslog", "prefix"):
+            match = None if host else form(name).search(bare)
             if match and not form("no_host").match(match["host"]):
-                host = host or match["host"]
-                break
+                host = match["host"]
         if not host and self._prompts and self._prompts[0][0] <= number:
             host = self._prompts[bisect.bisect(self._prompts, (number + 1,)) - 1][1]
         who, named = form("rank").search(text), form("device").search(text)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import STATUS, diagnose
 
+from tests.unit.doctor import attack_programs as programs
 from tests.unit.doctor.silent_failures import SILENT, SOUND_JOBS, tagged
 
 
@@ -133,3 +134,19 @@ def test_log_that_is_cut_in_its_archive_is_a_gap(tmp_path: pathlib.Path) -> None
     packed = gzip.compress("\n".join([*steps, "Training complete", *["-" * 64] * 10_000, ""]).encode())
     (tmp_path / "job.log.gz").write_bytes(packed[:-4])
     assert "rest" in codes(diagnose(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("card", "codes_of_it"),
+    [("NVIDIA H200", {"figure"}), ("NVIDIA H200 NVL", {"link_speed"}), ("NVIDIA GH200 480GB", {"link_speed"})],
+)
+def test_what_nvlink_carries_is_that_of_the_board(card: str, codes_of_it: set[str]) -> None:
+    text = "\n".join(programs.nccl_tests(1, 4, card, 68.0, release="2.17"))
+    assert codes(ask(text)) == codes_of_it
+
+
+def test_each_launch_of_a_text_has_its_own_processes() -> None:
+    run = "$ horovodrun -np {0} python train.py\n[0]<stdout>:Number of GPUs: {1}\n"
+    run += "".join(f"[0]<stdout>:Iter #{number}: 62.{number} img/sec per GPU\n" for number in range(10))
+    assert "ranks" not in codes(ask(run.format(1, 1) + run.format(2, 2)))
+    assert "ranks" in codes(ask(run.format(1, 1) + run.format(2, 1)))

@@ -1,0 +1,54 @@
+"""The host of a line, whatever launchers and collectors of logs put in front of it."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
+
+NCCL = "{host}:815:864 [0] transport/net_ib.cu:80 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error"
+FRONTS = (
+    "",
+    "0: ",
+    "> ",
+    "[0] ",
+    "[80746] ",
+    "[1,12]<stdout>:",
+    "[2026-01-04 21:33:04] ",
+    "2026-01-04 21:33:04 ",
+    "2019-06-02T16:13:44.884Z: [1,12]<stdout>:",
+    "Jan  4 21:33:04 head slurmd[812]: ",
+    "[default0]:",
+    "(RayWorkerWrapper pid=812, ip=192.0.2.7) ",
+    "[pod/job-0/main] ",
+    "worker-1 | ",
+    "INFO 10-27 07:48:16 ",
+)
+
+
+@pytest.mark.parametrize("host", ["gpu01", "node1", "node023", "container-e275-01-000057", "b5192-mn"])
+@pytest.mark.parametrize("front", FRONTS)
+def test_nccl_names_its_host(front: str, host: str) -> None:
+    found = diagnose(None, {"job.log": front + NCCL.format(host=host) + "\n"})
+    assert {tuple(finding["hosts"]) for finding in found["findings"]} == {(host,)}
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts"),
+    [
+        ("[1645552289.027611] [m7-31:723275:0]      ib_mlx5.c:93   UCX  ERROR mlx5dv_create_cq(cqe=4608) failed: "
+         "Operation canceled", ["m7-31"]),
+        ("srun: error: Task launch for 5.0 failed on node gpu7: Communication connection failure", ["gpu7"]),
+        ("srun: error: fwd_tree_thread: can't find address for host gpu8, check slurm.conf", ["gpu8"]),
+        ("node7: mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", ["node7"]),
+        ("12:30:45 [812] mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", []),
+    ],
+)  # fmt: skip
+def test_so_do_others_and_a_time_is_no_host(line: str, hosts: list[str]) -> None:
+    found = diagnose(None, {"job.log": line + "\n"})
+    assert found["findings"][0]["hosts"] == hosts
+
+
+def test_ranks_of_two_hosts_are_compared_behind_a_label() -> None:
+    said = "{label}: node{label}:7:9 [0] NCCL INFO NCCL version {version}+cuda12.4\n"
+    text = said.format(label=0, version="2.21.5") + said.format(label=1, version="2.27.3")
+    assert diagnose(None, {"job.log": text})["findings"][0]["cause"] == "nccl_mixed"
