@@ -231,7 +231,7 @@ def _lost(port: Port, wanted: Wanted) -> list[Use]:
     if port.mode == wanted.port_mode == "trunk":
         return []
     if port.mode == "routed" and wanted.port_mode != "routed":
-        own = [Use(", ".join(_without_prefix(port)))]
+        own = [Use(words) for words in _without_prefix(port)]
     else:
         own = [use for use in port.uses if not use.elsewhere]
     if port.mode not in ("routed", "access"):
@@ -331,7 +331,7 @@ def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
         lines, inverse = [], carried(port)
         if port.mode == "routed":
             lines.append(f"{prefix} switchport force")
-            lost = ", ".join(_without_prefix(port)) or "routing on it"
+            lost = guards.listed(_lost(port, wanted)) or "routing on it"
         else:
             if port.mode == "access":
                 inverse = [f"{prefix} switchport mode access", f"{prefix} switchport access vlan {port.access_vlan}"]
