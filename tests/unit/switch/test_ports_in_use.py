@@ -315,6 +315,8 @@ def test_what_a_port_would_lose_is_told_without_its_secrets() -> None:
         "spanning-tree port type edge",
         "switchport access vlan 20",
         "no lldp transmit",
+        "pfc-wd",
+        "boot-delay 60",
     ],
 )
 def test_harmless_lines_keep_an_onyx_port_free(line: str) -> None:
