@@ -144,6 +144,15 @@ def test_a_range_in_a_configuration_is_read_port_by_port() -> None:
     assert not [line for line in lines if line.startswith("#")]
 
 
+def test_a_vlan_beside_others_is_a_line_of_its_own() -> None:
+    """A switch writes neighbouring VLANs as one range, which the next one makes longer."""
+    before, after = (
+        state.parse_config(HOST, "show running-config", printed.RUNNING.replace("vlan 101\nno", f"vlan {spec}\nno"))
+        for spec in ("101-116", "101-117")
+    )
+    assert state.difference(after, before) == ("+ vlan 117",)
+
+
 def test_a_difference_names_what_is_new_and_what_is_gone() -> None:
     assert state.difference(("a", "b"), ("b", "c")) == ("+ a", "- c")
 
