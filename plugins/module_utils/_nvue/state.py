@@ -180,7 +180,7 @@ def parse_config(host: str, config: Any) -> trees.Tree:
                 result = trees.replaced(result, ("bridge", "domain", domain, "vlan"), written)
     except (ValueError, AttributeError) as error:
         raise ParseError(
-            f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=raw(config)
+            f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=", ".join(config)
         ) from None
     return without_empty_branches(result)
 

@@ -135,7 +135,7 @@ def refuse_error(host: str, command: str, text: str) -> None:
     """Raise if a show command was answered with an error line (``%`` at the start of a line)."""
     error = ERROR_RE.search(text)
     if error:
-        raise ParseError("the switch refused the read command", host=host, thing=command, raw=text)
+        raise ParseError("the switch refused the read command", host=host, thing=command, raw=error.group())
 
 
 def load_json(host: str, command: str, text: str) -> Any:
