@@ -308,7 +308,7 @@ def carried(port: Port) -> list[str]:
     if port.mode == "access":
         return []
     if port.mode == "routed":
-        own = [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
+        own = [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown|description )", line)]
         return [f"{prefix} no switchport force", *own]
     lines = [f"{prefix} switchport mode {port.mode}"]
     if port.access_vlan is not None:

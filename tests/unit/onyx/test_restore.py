@@ -90,6 +90,14 @@ def test_restore_gives_trunk_hybrid_and_routed_ports_what_they_had() -> None:
     assert not again["changed"] and sent == []
 
 
+def test_restore_of_a_routed_port_asks_nothing_of_its_description() -> None:
+    switch = new_switch()
+    type_in(switch, *CARRYING, 'interface ethernet 1/3 description the "old" uplink', "configuration write")
+    before = running(switch)
+    back(switch, Run(switch, CONVERTED)()["diff"])
+    assert running(switch) == before
+
+
 def test_restore_leaves_what_was_changed_since() -> None:
     switch = new_switch()
     diff = Run(switch)()["diff"]
