@@ -66,7 +66,7 @@ def _check(host: str, key: str, value: Any) -> None:
         name = value.get("name") if isinstance(value, dict) else None
         right = value is None or (isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name)))
     elif key.endswith(" carried"):
-        line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,200}}")
+        line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,20000}}")
         right = value is None or (
             isinstance(value, list) and all(isinstance(each, str) and line.fullmatch(each) for each in value)
         )

@@ -98,6 +98,13 @@ def test_restore_of_a_routed_port_asks_nothing_of_its_description() -> None:
     assert running(switch) == before
 
 
+def test_restore_takes_a_trunk_of_many_vlans() -> None:
+    vlans = ",".join(map(str, range(100, 1100, 2)))
+    before = {"port 1/1 carried": [f"interface ethernet 1/1 switchport trunk allowed-vlan {vlans}"]}
+    way, _wanted = restore.request("sw01", {"before": before, "after": dict.fromkeys(before)}, OPTIONS)
+    assert way.before == before
+
+
 def test_restore_leaves_what_was_changed_since() -> None:
     switch = new_switch()
     diff = Run(switch)()["diff"]
