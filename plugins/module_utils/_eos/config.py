@@ -19,7 +19,7 @@ from .._switch.sections import Line, addresses, numbers, thresholds, trunk
 # DSCP / 8, except that 0 to 7 are traffic class 1 and 8 to 15 traffic class 0.
 DEFAULT_MAP = {dscp: {0: 1, 1: 0}.get(dscp // 8, dscp // 8) for dscp in range(64)}
 
-_MAP = re.compile(r"map dscp (?P<dscps>[\d ,-]+) to traffic-class (?P<tc>\d)")
+_MAP = re.compile(r"map dscp (?P<dscps>[\d ,-]+) to traffic-class (?P<tc>\d)(?: drop-precedence \w+)?")
 _QUEUE_MAP = re.compile(r"map traffic-class (?P<tcs>[\d ,-]+) to (?:uc-tx-queue|tx-queue) (?P<queue>\d+)")
 _UNITS = ("bytes", "kbytes", "mbytes", "segments", "milliseconds")
 _PRIORITY = re.compile(r"priority (?P<number>\d) (?P<word>no-drop|drop)")
@@ -52,7 +52,7 @@ def port(host: str, root: Line, name: str, queues: dict[int, int]) -> PortSeen:
     block = next(root.lines(f"interface {name}"), Line(""))
     below = [*_profile(host, root, block), *block.below]
     whole = Line(name, below)
-    mode, vlan = _vlan(host, block)
+    mode, vlan = _vlan(host, block, root.has("switchport default mode routed"))
     trust = "dscp" if mode == "routed" else None
     for rest in whole.rest("qos trust"):
         trust = rest
@@ -116,11 +116,11 @@ def _marking(host: str, block: Line, queues: dict[int, int]) -> dict[int, Markin
     return {tc: marks[queues.get(tc, tc)] for tc in range(8) if queues.get(tc, tc) in marks}
 
 
-def _vlan(host: str, block: Line) -> tuple[str | None, int | None]:
-    """A switched port without a word is an access port of VLAN 1."""
+def _vlan(host: str, block: Line, routed: bool) -> tuple[str | None, int | None]:
+    """A switched port without a word is an access port of VLAN 1. ``routed``: ports are routed unless they say else."""
     if any(block.rest("channel-group")):
         return "bond", None
-    if block.has("no switchport"):
+    if block.has("no switchport") or (routed and not block.has("switchport")):
         return "routed", None
     for rest in block.rest("switchport mode"):
         if rest != "access":

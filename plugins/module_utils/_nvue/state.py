@@ -177,10 +177,10 @@ def parse_config(host: str, config: Any) -> trees.Tree:
             vlans = trees.get(settings, "vlan") or {}
             written = {number: value for spec, value in vlans.items() for number in trees.expand(str(spec))}
             if vlans:
-                result["bridge"]["domain"][domain]["vlan"] = written
+                result = trees.replaced(result, ("bridge", "domain", domain, "vlan"), written)
     except (ValueError, AttributeError) as error:
         raise ParseError(
-            f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=raw(config)
+            f"unknown shape of the configuration ({error})", host=host, thing="configuration", raw=", ".join(config)
         ) from None
     return without_empty_branches(result)
 

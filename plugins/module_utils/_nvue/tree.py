@@ -7,7 +7,6 @@ VLANs "10-20") where a user wrote them so.
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
@@ -110,19 +109,13 @@ def at(path: Sequence[str], value: Any) -> Tree:
 
 
 def merge(*trees: Mapping[str, Any]) -> Tree:
-    """Later trees win; the arguments are left as they are."""
+    """Later trees win; the arguments are left as they are, and share with the result what one of them alone has."""
     result: Tree = {}
     for tree in trees:
-        _merge_into(result, tree)
+        for key, value in tree.items():
+            both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+            result[key] = merge(result[key], value) if both else value
     return result
-
-
-def _merge_into(target: Tree, source: Mapping[str, Any]) -> None:
-    for key, value in source.items():
-        if isinstance(value, Mapping) and isinstance(target.get(key), dict):
-            _merge_into(target[key], value)
-        else:
-            target[key] = copy.deepcopy(dict(value) if isinstance(value, Mapping) else value)
 
 
 def leaves(tree: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -191,13 +184,12 @@ def changes(set_tree: Mapping[str, Any], unset_tree: Mapping[str, Any], before: 
 
 def replaced(tree: Mapping[str, Any], path: Sequence[str], value: Any) -> Tree:
     """A copy with another value at ``path``; None removes it."""
-    result: Tree = merge(tree)
     if value is not None:
-        return merge(replaced(result, path, None), at(path, value))
-    above = get(result, *path[:-1])
-    if isinstance(above, dict):
-        above.pop(path[-1], None)
-    return result
+        return merge(replaced(tree, path, None), at(path, value))
+    key, below = path[0], tree.get(path[0])
+    if len(path) > 1 and isinstance(below, Mapping):
+        return {**tree, key: replaced(below, path[1:], None)}
+    return {each: value for each, value in tree.items() if len(path) > 1 or each != key}
 
 
 def _made(path: Path, before: Mapping[str, Any]) -> Path:

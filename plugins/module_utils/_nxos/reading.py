@@ -128,8 +128,9 @@ def _sent(host: str, show: Show) -> dict[tuple[str, int], int]:
             number = str(group.get("eq-qosgrp", ""))
             for stat in rows(host, group, "TABLE_qosgrp_egress_stats_entry", "ROW_qosgrp_egress_stats_entry"):
                 if number.isdigit() and (stat.get("eq-stat-type"), stat.get("eq-stat-units")) == ("Tx", "Pkts"):
-                    kinds = [key for key in stat if key.endswith("-stat-value")]
-                    found[_long(str(row.get("if_name_str", ""))), int(number)] = sum(int(stat[key]) for key in kinds)
+                    kinds = (str(value) for key, value in stat.items() if key.endswith("-stat-value"))  # some are null
+                    sent = sum(int(value) for value in kinds if value.isdigit())
+                    found[_long(str(row.get("if_name_str", ""))), int(number)] = sent
     return found
 
 

@@ -231,7 +231,7 @@ def _lost(port: Port, wanted: Wanted) -> list[Use]:
     if port.mode == wanted.port_mode == "trunk":
         return []
     if port.mode == "routed" and wanted.port_mode != "routed":
-        own = [Use(", ".join(_without_prefix(port)))]
+        own = [Use(words) for words in _without_prefix(port)]
     else:
         own = [use for use in port.uses if not use.elsewhere]
     if port.mode not in ("routed", "access"):
@@ -308,13 +308,13 @@ def carried(port: Port) -> list[str]:
     if port.mode == "access":
         return []
     if port.mode == "routed":
-        own = [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown)", line)]
+        own = [line for line in port.config if not re.search(r" (no switchport|mtu |shutdown|description )", line)]
         return [f"{prefix} no switchport force", *own]
     lines = [f"{prefix} switchport mode {port.mode}"]
     if port.access_vlan is not None:
         lines.append(f"{prefix} switchport access vlan {port.access_vlan}")
-    if port.allowed_vlans:
-        lines.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans}")
+    if port.allowed_vlans or port.mode in ("trunk", "hybrid"):  # which carry every VLAN unless told
+        lines.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans or 'none'}")
     return lines
 
 
@@ -331,7 +331,7 @@ def _port_modes(state: SwitchState, wanted: Wanted) -> list[Operation]:
         lines, inverse = [], carried(port)
         if port.mode == "routed":
             lines.append(f"{prefix} switchport force")
-            lost = ", ".join(_without_prefix(port)) or "routing on it"
+            lost = guards.listed(_lost(port, wanted)) or "routing on it"
         else:
             if port.mode == "access":
                 inverse = [f"{prefix} switchport mode access", f"{prefix} switchport access vlan {port.access_vlan}"]

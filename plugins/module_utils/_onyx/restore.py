@@ -66,7 +66,7 @@ def _check(host: str, key: str, value: Any) -> None:
         name = value.get("name") if isinstance(value, dict) else None
         right = value is None or (isinstance(name, str) and bool(_VLAN_NAME.fullmatch(name)))
     elif key.endswith(" carried"):
-        line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,200}}")
+        line = re.compile(rf"interface ethernet {re.escape(key.split()[1])} [^\"?\\\x00-\x1f]{{1,20000}}")
         right = value is None or (
             isinstance(value, list) and all(isinstance(each, str) and line.fullmatch(each) for each in value)
         )
@@ -115,9 +115,9 @@ def _is_in_another_vlan(state: SwitchState, name: str, restore: Restore) -> bool
 
 def _why_left(state: SwitchState, key: str, before: Any, after: Any, now: Any) -> str:
     if key.endswith(" carried") and now and before:
-        # A way back that was interrupted between these lines leaves some of them, and the default VLAN.
-        default = f" switchport access vlan {planning.DEFAULT_VLAN}"
-        return "" if all(line in before or line.endswith(default) for line in now) else "changed since"
+        # A way back that was interrupted between these lines leaves some of them, and the VLANs of a port that is new.
+        new = (f" switchport access vlan {planning.DEFAULT_VLAN}", " allowed-vlan none", " allowed-vlan all")
+        return "" if all(line in before or line.endswith(new) for line in now) else "changed since"
     unnamed = isinstance(after, dict) and after.get("name") == "" and now is not None
     if now != after and not unnamed:
         return "changed since"

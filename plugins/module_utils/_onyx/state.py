@@ -135,7 +135,7 @@ def refuse_error(host: str, command: str, text: str) -> None:
     """Raise if a show command was answered with an error line (``%`` at the start of a line)."""
     error = ERROR_RE.search(text)
     if error:
-        raise ParseError("the switch refused the read command", host=host, thing=command, raw=text)
+        raise ParseError("the switch refused the read command", host=host, thing=command, raw=error.group())
 
 
 def load_json(host: str, command: str, text: str) -> Any:
@@ -474,9 +474,9 @@ def parse_svis(lines: Iterable[str]) -> frozenset[int]:
 
 
 def parse_config(host: str, command: str, text: str) -> tuple[str, ...]:
-    """``show running-config`` or ``show configuration`` (what is saved): the lines, one port each, without comments.
+    """``show running-config`` or ``show configuration`` (what is saved): the lines, without comments.
 
-    The switch may write neighbouring ports as one range, and differently so in the two, hence one port each.
+    The switch may write neighbouring ports and VLANs as one range, and differently so in the two, hence one line each.
     """
     refuse_error(host, command, text)
     title = "Active saved database" if command == "show configuration" else "Running database"
@@ -487,12 +487,12 @@ def parse_config(host: str, command: str, text: str) -> tuple[str, ...]:
         words = " ".join(line.split())
         if not words or words.startswith("#"):
             continue
-        ports = re.match(r"((?:no )?interface ethernet )(\d+(?:/\d+)*)/(\d+)-\2/(\d+)( .*)$", words)
-        if ports is None:
+        span = re.fullmatch(r"((?:no )?interface ethernet (\d+(?:/\d+)*)/|vlan )(\d+)-(?:\2/)?(\d+)(.*)", words)
+        if span is None:
             lines.append(words)
             continue
-        lead, parent, low, high, rest = ports.groups()
-        lines += [f"{lead}{parent}/{number}{rest}" for number in range(int(low), int(high) + 1)]
+        lead, _parent, low, high, rest = span.groups()
+        lines += [f"{lead}{number}{rest}" for number in range(int(low), int(high) + 1)]
     return tuple(dict.fromkeys(lines))
 
 

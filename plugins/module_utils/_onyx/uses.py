@@ -12,7 +12,7 @@ from .._switch.guards import Use
 _HARMLESS = (
     r"(?:no )?(?:switchport|description|mtu|speed|shutdown|lldp|dcb|qos|traffic-class|traffic-pool|flowcontrol|"
     r"fec-override|spanning-tree|load-interval|storm-control|ingress-buffer|egress-buffer|pool|congestion-control|"
-    r"bandwidth|cable-length)\b.*"
+    r"bandwidth|cable-length|boot-delay|pfc-wd)\b.*"
 )
 _PORT = r"\d+/\d+(?:/\d+)?"
 _OWN_RE = re.compile(rf"(?:no )?interface ethernet ({_PORT}) (.*)")

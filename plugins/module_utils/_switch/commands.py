@@ -98,7 +98,7 @@ class Commands:
         self._send(channel, command)
         data, heard = bytearray(), time.monotonic()
         while True:
-            over = channel.exit_status_ready() or channel.closed or channel.eof_received
+            over = channel.closed or channel.eof_received  # the status may come before the rest of the text
             if channel.recv_ready():
                 data += channel.recv(_CHUNK)
                 heard = time.monotonic()
@@ -110,6 +110,8 @@ class Commands:
                 raise self._unfinished(command, f"was silent for {self._settings.timeout:g} s")
             else:
                 time.sleep(_POLL_SECONDS)
+        if not channel.eof_received and self._client.get_transport().get_exception():
+            raise EOFError("in the middle of the answer")
         channel.close()
         return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "")
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Collection, Container, Iterable, Mapping, Prot
 
 from .._layer import Operation, RefusedError, VerifyError
 from .request import Wanted
+from .saving import without_secret
 
 LINK_SECONDS = 0.5  # between two looks at links
 
@@ -55,7 +56,7 @@ def reasons(name: str, uses: Sequence[Use], *, mode: str, permitted: bool) -> li
 
 
 def listed(uses: Iterable[Use]) -> str:
-    return ", ".join(dict.fromkeys(use.words for use in uses))
+    return ", ".join(dict.fromkeys(without_secret(use.words) for use in uses))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,6 +51,12 @@ def test_only_front_ports_are_looked_at_and_one_that_is_routed_or_off_says_so() 
     assert third.trust == "dscp" and third.lossless == frozenset()
 
 
+def test_ports_are_routed_without_a_word_where_the_switch_says_so() -> None:
+    text = "switchport default mode routed\n" + RUNNING.replace("mtu 9214\n", "mtu 9214\n   switchport\n")
+    ports = said(CONFIG, text)["ports"]
+    assert [ports[name]["mode"] for name in PORTS] == ["access", "routed"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -99,8 +105,9 @@ def test_a_difference_is_a_problem(old: str, new: str, problem: tuple[str, str])
 def test_default_map_is_in_effect_unless_a_line_says_otherwise() -> None:
     text = "".join(line for line in RUNNING.splitlines(keepends=True) if not line.startswith("qos map dscp"))
     assert said(CONFIG, text)["healthy"]
-    every = text + "qos map dscp 0-63 to traffic-class 4\n"
-    assert named(said(CONFIG, every)) == [("dscp", port) for port in PORTS]
+    for drops in ("", " drop-precedence 2"):
+        every = text + f"qos map dscp 0-63 to traffic-class 4{drops}\n"
+        assert named(said(CONFIG, every)) == [("dscp", port) for port in PORTS]
 
 
 def test_a_port_whose_settings_could_not_be_read_is_not_accused() -> None:

@@ -40,6 +40,13 @@ def test_what_is_not_understood_is_refused_and_shown(parse: Any) -> None:
     assert "raw text" in str(caught.value) and HOST in str(caught.value)
 
 
+def test_a_configuration_that_is_not_understood_shows_no_secret() -> None:
+    user = {"aaa": {"user": {"cumulus": {"hashed-password": "$6$salt$hash"}}}}
+    with pytest.raises(ParseError, match="swp9-1") as caught:
+        parsing.parse_config(HOST, {"interface": {"swp9-1": {}}, "system": user})
+    assert "hash" not in str(caught.value.as_result())
+
+
 def test_facts_5_2_status_of_roce_as_the_manual_prints_it() -> None:
     """Columns of `nv show qos roce` (5.10) as the tree below them."""
     operational = {

@@ -92,3 +92,13 @@ def test_settings_of_a_range_and_of_one_of_its_ports_are_merged() -> None:
         {"interface": {"swp1": {"link": {"mtu": 9000}}, "swp1-2": {"link": {"mtu": 1500}, "type": "swp"}}}
     )
     assert written == {"swp1": {"link": {"mtu": 9000}, "type": "swp"}, "swp2": {"link": {"mtu": 1500}, "type": "swp"}}
+
+
+@pytest.mark.parametrize("value", [None, 9216])
+def test_another_value_copies_only_what_is_on_its_way(value: int | None) -> None:
+    """Of a large switch each port is asked in its turn, and copies of the whole would take seconds."""
+    before: dict[str, Any] = {"interface": {"swp1": {"link": {"mtu": 1500}}, "swp2": {}}, "bridge": {"domain": {}}}
+    after = trees.replaced(before, ("interface", "swp1", "link", "mtu"), value)
+    assert trees.get(after, "interface", "swp1", "link", "mtu") == value
+    assert trees.get(before, "interface", "swp1", "link", "mtu") == 1500
+    assert after["bridge"] is before["bridge"] and after["interface"]["swp2"] is before["interface"]["swp2"]

@@ -53,6 +53,12 @@ def test_a_single_row_is_a_table_of_one_row() -> None:
     assert list(read("leaf01", answers.__getitem__, 3).ports) == ["Ethernet1/1"]
 
 
+def test_a_kind_of_packets_that_a_queue_does_not_count_is_null() -> None:
+    command = "show queuing interface | json"
+    text = ANSWERS[command].replace('"eq-mc-stat-value": "1"', '"eq-mc-stat-value": null')
+    assert said(command, text)["ports"]["Ethernet1/1"]["counters"]["tx_roce_packets"] == 4810
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

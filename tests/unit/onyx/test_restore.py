@@ -90,6 +90,30 @@ def test_restore_gives_trunk_hybrid_and_routed_ports_what_they_had() -> None:
     assert not again["changed"] and sent == []
 
 
+def test_restore_of_a_routed_port_asks_nothing_of_its_description() -> None:
+    switch = new_switch()
+    type_in(switch, *CARRYING, 'interface ethernet 1/3 description the "old" uplink', "configuration write")
+    before = running(switch)
+    back(switch, Run(switch, CONVERTED)()["diff"])
+    assert running(switch) == before
+
+
+@pytest.mark.parametrize("mode", ["trunk", "hybrid"])
+def test_restore_of_a_port_without_tagged_vlans_gives_it_none(mode: str) -> None:
+    """A port that becomes a trunk carries every VLAN until it is told which."""
+    switch, port = new_switch(), "interface ethernet 1/1 switchport"
+    type_in(switch, f"{port} mode {mode}", f"{port} {mode} allowed-vlan none", "configuration write")
+    _found, sent = back(switch, Run(switch, CONVERTED)()["diff"])
+    assert f"{port} {mode} allowed-vlan none" in sent
+
+
+def test_restore_takes_a_trunk_of_many_vlans() -> None:
+    vlans = ",".join(map(str, range(100, 1100, 2)))
+    before = {"port 1/1 carried": [f"interface ethernet 1/1 switchport trunk allowed-vlan {vlans}"]}
+    way, _wanted = restore.request("sw01", {"before": before, "after": dict.fromkeys(before)}, OPTIONS)
+    assert way.before == before
+
+
 def test_restore_leaves_what_was_changed_since() -> None:
     switch = new_switch()
     diff = Run(switch)()["diff"]

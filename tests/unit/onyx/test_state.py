@@ -144,6 +144,15 @@ def test_a_range_in_a_configuration_is_read_port_by_port() -> None:
     assert not [line for line in lines if line.startswith("#")]
 
 
+def test_a_vlan_beside_others_is_a_line_of_its_own() -> None:
+    """A switch writes neighbouring VLANs as one range, which the next one makes longer."""
+    before, after = (
+        state.parse_config(HOST, "show running-config", printed.RUNNING.replace("vlan 101\nno", f"vlan {spec}\nno"))
+        for spec in ("101-116", "101-117")
+    )
+    assert state.difference(after, before) == ("+ vlan 117",)
+
+
 def test_a_difference_names_what_is_new_and_what_is_gone() -> None:
     assert state.difference(("a", "b"), ("b", "c")) == ("+ a", "- c")
 
@@ -167,11 +176,14 @@ def test_what_another_user_has_not_saved_is_told_without_its_secrets(line: str, 
     assert state.difference((line,), ()) == (f"+ {shown}",)
 
 
-def test_a_configuration_without_its_title_is_not_in_the_message() -> None:
-    text = "## Something else\nusername bob password 7 $6$salt$hash\n"
+@pytest.mark.parametrize(
+    ("title", "end"), [("## Something else", ""), ('## Running database "initial"', "% Internal error")]
+)
+def test_a_configuration_that_cannot_be_read_is_not_in_the_message(title: str, end: str) -> None:
+    text = f"{title}\nusername bob password 7 $6$salt$hash\n{end}\n"
     with pytest.raises(ParseError) as refused:
         state.parse_config(HOST, "show running-config", text)
-    assert "Something else" in str(refused.value) and "hash" not in str(refused.value.as_result())
+    assert (end or title) in str(refused.value) and "hash" not in str(refused.value.as_result())
 
 
 JSON_PARSERS = [
@@ -204,7 +216,8 @@ def test_an_unknown_answer_is_an_error_that_shows_it(parse: Parser, text: str) -
     with pytest.raises(ParseError) as caught:
         parse(HOST, text)
     assert caught.value.host == HOST
-    assert caught.value.details["raw"] == text
+    shown = caught.value.details["raw"]
+    assert shown == (text.partition("\n")[0] if text.startswith("%") else text)
 
 
 @pytest.mark.parametrize(

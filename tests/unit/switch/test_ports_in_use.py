@@ -293,6 +293,16 @@ def test_an_onyx_port_in_use_is_refused(mode: str, lines: tuple[str, ...], permi
             onyx.plan(state, given_up)
 
 
+def test_what_a_port_would_lose_is_told_without_its_secrets() -> None:
+    lines = (AT + "no switchport force", AT + "ip ospf message-digest-key 1 md5 s3cret", AT + "ip ospf area 0.0.0.0")
+    state, request = onyx_state("routed", lines), {"vlan": 111, "ports": ["1/8"], "mode": "absent"}
+    with pytest.raises(RefusedError) as caught:
+        onyx.plan(state, onyx.request("sw01", request))
+    given_up = onyx.plan(state, onyx.request("sw01", {**request, "allow_mode_change": True}))
+    for told in (str(caught.value.as_result()), " ".join(each.disrupts for each in given_up)):
+        assert "message-digest-key" in told and "area 0.0.0.0" in told and "s3cret" not in told
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -305,6 +315,8 @@ def test_an_onyx_port_in_use_is_refused(mode: str, lines: tuple[str, ...], permi
         "spanning-tree port type edge",
         "switchport access vlan 20",
         "no lldp transmit",
+        "pfc-wd",
+        "boot-delay 60",
     ],
 )
 def test_harmless_lines_keep_an_onyx_port_free(line: str) -> None:

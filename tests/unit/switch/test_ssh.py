@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import socket
 import threading
+import types
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import (
@@ -178,6 +179,49 @@ def test_a_switch_that_does_not_take_a_command_is_not_waited_for_for_ever(monkey
     monkeypatch.setattr(Commands, "_channel", lambda self: Mute())
     with pytest.raises(UnreachableError, match=r"silent for 0\.1 s while 'show version'"):
         Commands(dataclasses.replace(SETTINGS, timeout=0.1))("show version")
+
+
+class Late(Mute):
+    """A command that has ended, and whose text is still on its way: OpenSSH sends the status before the last of it."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks = iter([False, True, False, True])
+        self._texts = [b"one\n", b"two\n"]
+
+    @property
+    def eof_received(self) -> bool:
+        return not self._texts
+
+    def exec_command(self, _command: str) -> None:
+        pass
+
+    def exit_status_ready(self) -> bool:
+        return True
+
+    def recv_ready(self) -> bool:
+        return next(self._looks, False)
+
+    def recv(self, _size: int) -> bytes:
+        return self._texts.pop(0)
+
+
+def test_a_status_is_not_the_end_of_what_a_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Commands, "_connect", lambda self: None)
+    monkeypatch.setattr(Commands, "_channel", lambda self: Late())
+    assert Commands(SETTINGS)("show version") == "one\ntwo\n"
+
+
+def test_half_an_answer_of_a_broken_session_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Late()
+    broken.closed, broken._looks = True, iter([True])
+    client = types.SimpleNamespace(get_transport=lambda: types.SimpleNamespace(get_exception=EOFError))
+    monkeypatch.setattr(Commands, "_connect", lambda self: client)
+    monkeypatch.setattr(Commands, "_channel", lambda self: broken)
+    with pytest.raises(UnreachableError, match="session broke"):
+        Commands(SETTINGS)("show version")
 
 
 def test_rows_of_a_table_are_a_list_of_one_or_nothing() -> None:
