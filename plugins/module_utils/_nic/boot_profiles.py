@@ -192,13 +192,14 @@ def _addresses(one: Profile, section: str, family: int, planned: Planned) -> Non
         planned.router_advertisements = method in ("auto", "ignore")
     if method not in ("auto", "manual"):
         return
+    gateways = [one.get(section, "gateway")]
     for text in _listed(one, section, "address"):
         address, _comma, gateway = text.partition(",")
         _add(planned, address, one.path)
-        if gateway.strip():
-            _via(planned, "default", gateway.strip(), family, one.path)
-    if one.get(section, "gateway"):
-        _via(planned, "default", one.get(section, "gateway"), family, one.path)
+        gateways.append(gateway.strip())
+    if _is_in_main(one, section) and one.get(section, "never-default", "false").lower() in _NO:
+        for gateway in filter(None, gateways):
+            _via(planned, "default", gateway, family, one.path)
     for text in _listed(one, section, "route"):
         fields = [each.strip() for each in text.split(",")]
         _via(planned, fields[0], fields[1] if len(fields) > 1 else "", family, one.path)
@@ -208,9 +209,16 @@ def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
     """address1, address2 ... (addresses1 in older files), and the list of newer ones."""
     for (name, each), value in one.settings.items():
         if name == section and re.fullmatch(key + r"(?:es|s)?\d+", each):
-            yield value
+            if key == "address" or _is_in_main(one, section, each):
+                yield value
         elif name == section and each in (f"{key}es", f"{key}s"):
             yield from (text for text in value.split(";") if text.strip())
+
+
+def _is_in_main(one: Profile, section: str, route: str = "") -> bool:
+    """The table of the route itself goes before that of all routes of the family, the gateway's among them."""
+    own = re.search(r"\btable=([1-9]\d*)", one.get(section, f"{route}_options"))
+    return (own.group(1) if own else one.get(section, "route-table", "0")) in ("0", "254")
 
 
 def _add(planned: Planned, text: str, path: str) -> None:
@@ -259,6 +267,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             ("ethernet", "mtu"): row.get("MTU", ""),
             ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none") in ("dhcp", "bootp") else "manual",
             ("ipv4", "gateway"): row.get("GATEWAY", ""),
+            ("ipv4", "never-default"): "false" if row.get("DEFROUTE", "yes").lower() == "yes" else "true",
             ("ipv6", "method"): "auto" if row.get("IPV6INIT", "yes") == "yes" else "disabled",
         }
         for number in ("", *map(str, range(10))):

@@ -14,6 +14,22 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 NETWORKD = "/etc/systemd/network/20-roce.network"
 NETWORK = "[Network]\nAddress=198.51.100.11/24\n"
+PROFILE = "/etc/NetworkManager/system-connections/roce.nmconnection"
+KEYFILE = """[connection]
+uuid=00000000-0000-4000-8000-000000000001
+type=ethernet
+interface-name=ens224
+
+[ipv6]
+method=disabled
+
+[ipv4]
+method=manual
+address1=198.51.100.11/24
+"""
+IFCFG = "/etc/sysconfig/network-scripts/ifcfg-ens224"
+INTERFACES = "/etc/network/interfaces"
+STANZA = "auto ens224\niface ens224 inet static\n address 198.51.100.11/24\n"
 ADDRESS = {"local": "198.51.100.11", "prefixlen": 24, "scope": "global"}
 ROW = {"ifname": "ens224", "ifindex": 3, "mtu": 1500, "altnames": ["enp19s0"], "addr_info": [ADDRESS]}
 
@@ -21,7 +37,7 @@ ROW = {"ifname": "ens224", "ifindex": 3, "mtu": 1500, "altnames": ["enp19s0"], "
 def found(path: str, text: str, **row: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Codes of the differences, and what is not followed."""
     unit = {"network": "systemd-networkd"}.get(path.rpartition(".")[2], "NetworkManager")
-    unit = "networking" if path == "/etc/network/interfaces" else unit
+    unit = "networking" if path == INTERFACES else unit
     (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
     present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, {})
     boot = next_boot(Tree(files={path: text}, links={f"{WANTS}/{unit}.service"}), present)
@@ -31,6 +47,13 @@ def found(path: str, text: str, **row: Any) -> tuple[Sequence[str], Sequence[str
 SOUND = {
     "networkd-kind-of-a-device": (NETWORKD, f"[Match]\nType=ether\nKind=!*\n\n{NETWORK}"),
     "networkd-alternative-name": (NETWORKD, f"[Match]\nName=enp19s0\n\n{NETWORK}"),
+    # Routes of another table are not in table main, which is what is there now.
+    "manager-table-of-a-route": (PROFILE, f"{KEYFILE}route1=0.0.0.0/0,198.51.100.1\nroute1_options=table=101\n"),
+    "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
+    "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
+    "ifcfg-defroute": (IFCFG, "DEVICE=ens224\nIPADDR=198.51.100.11\nPREFIX=24\nGATEWAY=198.51.100.1\nDEFROUTE=no\n"),
+    "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
+    "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
 }
 
 
@@ -42,3 +65,15 @@ def test_sound_file_has_no_difference(name: str) -> None:
 @pytest.mark.parametrize("match", ["Kind=bond", "Kind=!bond vlan\nName=ens192", "Name=!enp* ens*"])
 def test_networkd_file_for_others_loses_the_address(match: str) -> None:
     assert found(NETWORKD, f"[Match]\n{match}\n\n{NETWORK}") == (["address"], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (PROFILE, f"{KEYFILE}route1=10.0.0.0/8,198.51.100.1\nroute1_options=table=254\nroute-table=101\n"),
+        (PROFILE, KEYFILE.replace("/24", "/24,198.51.100.1") + "never-default=false\n"),
+        (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table main\n"),
+    ],
+)
+def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> None:
+    assert found(path, text) == (["route"], [])
