@@ -46,7 +46,7 @@ class Profile:
     @property
     def kind(self) -> str:
         kind = self.get("connection", "type")
-        return "" if kind in ("ethernet", "802-3-ethernet") else kind
+        return {"ethernet": "", "802-3-ethernet": "", "infiniband": "ipoib"}.get(kind, kind)
 
     @property
     def priority(self) -> int:
@@ -253,8 +253,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
         row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
         if row.get("NM_CONTROLLED", "yes").lower() in _NO:
             continue
-        kind = {"Bond": "bond", "Vlan": "vlan", "Bridge": "bridge", "Team": "team"}.get(row.get("TYPE", ""), "ethernet")
-        kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else kind
+        kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else row.get("TYPE", "").lower()
         kind = "bond" if "BONDING_OPTS" in row else kind
         settings = {
             ("connection", "type"): kind,
@@ -277,7 +276,22 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
                 settings["ipv4", f"address{number or '99'}"] = f"{address}/{prefix}"
         if row.get("IPV6ADDR"):
             settings["ipv6", "address1"] = row["IPV6ADDR"]
+        for family, file in (("ipv4", f"{IFCFG}/route-{name[6:]}"), ("ipv6", f"{IFCFG}/route6-{name[6:]}")):
+            for number, (route, options) in enumerate(_routes(tree.files.get(file, ""))):
+                settings[family, f"route{number}"], settings[family, f"route{number}_options"] = route, options
         yield Profile(path, settings)
+
+
+def _routes(text: str) -> Iterator[tuple[str, str]]:
+    """Lines ``DESTINATION via GATEWAY table N``, or ADDRESS0, NETMASK0 and GATEWAY0: as keyfiles have them."""
+    row = dict(re.findall(r"^\s*([A-Z]+\d+)=[\"']?([^\"'\s]*)", text, re.MULTILINE))
+    for number in [key[7:] for key in row if key.startswith("ADDRESS")]:
+        prefix = _prefix(row.get(f"NETMASK{number}", ""))
+        yield f"{row[f'ADDRESS{number}']}/{prefix},{row.get(f'GATEWAY{number}', '')}", ""
+    for words in [line.partition("#")[0].split() for line in ([] if row else text.splitlines())]:
+        after = dict(zip(words, words[1:]))
+        if words:
+            yield f"{words[0]},{after.get('via', '')}", f"table={after.get('table', '0')}"
 
 
 def _prefix(mask: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
 
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 NETWORKD = "/etc/systemd/network/20-roce.network"
@@ -28,19 +28,21 @@ method=manual
 address1=198.51.100.11/24
 """
 IFCFG = "/etc/sysconfig/network-scripts/ifcfg-ens224"
+STATIC = "DEVICE=ens224\nIPADDR=198.51.100.11\nPREFIX=24\n"
 INTERFACES = "/etc/network/interfaces"
 STANZA = "auto ens224\niface ens224 inet static\n address 198.51.100.11/24\n"
 ADDRESS = {"local": "198.51.100.11", "prefixlen": 24, "scope": "global"}
 ROW = {"ifname": "ens224", "ifindex": 3, "mtu": 1500, "altnames": ["enp19s0"], "addr_info": [ADDRESS]}
 
 
-def found(path: str, text: str, **row: Any) -> tuple[Sequence[str], Sequence[str]]:
+def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Codes of the differences, and what is not followed."""
     unit = {"network": "systemd-networkd"}.get(path.rpartition(".")[2], "NetworkManager")
     unit = "networking" if path == INTERFACES else unit
     (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
-    present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, {})
-    boot = next_boot(Tree(files={path: text}, links={f"{WANTS}/{unit}.service"}), present)
+    routes = parse_routes(json.dumps(row.pop("routes", [])), 4, "gpu01")
+    present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, routes)
+    boot = next_boot(Tree(files={path: text, **more}, links={f"{WANTS}/{unit}.service"}), present)
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
 
 
@@ -51,7 +53,7 @@ SOUND = {
     "manager-table-of-a-route": (PROFILE, f"{KEYFILE}route1=0.0.0.0/0,198.51.100.1\nroute1_options=table=101\n"),
     "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
-    "ifcfg-defroute": (IFCFG, "DEVICE=ens224\nIPADDR=198.51.100.11\nPREFIX=24\nGATEWAY=198.51.100.1\nDEFROUTE=no\n"),
+    "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
 }
@@ -60,6 +62,21 @@ SOUND = {
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_file_has_no_difference(name: str) -> None:
     assert found(*SOUND[name]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "203.0.113.0/24 via 198.51.100.1 dev ens224 metric 9\n",
+        'ADDRESS0=203.0.113.0\nNETMASK0="255.255.255.0"\nGATEWAY0=198.51.100.1\n',
+        "# to the other rail\n203.0.113.0/24 via 198.51.100.1\ndefault via 198.51.100.1 table 101\n",
+    ],
+)
+def test_ifcfg_static_routes_come_again(lines: str) -> None:
+    routes = [{"dst": "203.0.113.0/24", "gateway": "198.51.100.1", "dev": "ens224", "protocol": "static"}]
+    files = {IFCFG.replace("ifcfg-", "route-"): lines}
+    assert found(IFCFG, STATIC, files, routes=routes) == ([], [])
+    assert found(IFCFG, STATIC, routes=routes) == (["route"], [])
 
 
 @pytest.mark.parametrize("match", ["Kind=bond", "Kind=!bond vlan\nName=ens192", "Name=!enp* ens*"])
@@ -77,3 +94,14 @@ def test_networkd_file_for_others_loses_the_address(match: str) -> None:
 )
 def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> None:
     assert found(path, text) == (["route"], [])
+
+
+IPOIB = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [(PROFILE, KEYFILE.replace("ethernet", "infiniband")), (IFCFG, f"TYPE=InfiniBand\n{STATIC}")]
+)
+def test_manager_profile_of_infiniband_is_for_ipoib_alone(path: str, text: str) -> None:
+    assert found(path, text, **IPOIB) == ([], [])
+    assert found(path, text) == (["address"], [])
