@@ -668,9 +668,10 @@ TASKS = (
         {"item": "eth1", "__guest_qos_now": port(QOS), "guest_qos_trust": "dscp", "guest_qos_pfc": "0,0,0,1,0,0,0,0"},
         (
             ({"__guest_qos_now": port({**QOS, "trust": "pcp"})}, "has not trust dscp"),
+            ({"item": "eth2", "__guest_interfaces": [{"ports": ["eth1", "eth2"]}]}, SKIPPED),
             ({"__guest_qos_now": port({**QOS, "pfc_priorities": [3, 4]})}, "PFC on [3]"),
             ({"__guest_qos_now": port({**QOS, "dscp_prio": {"26": "2"}})}, "not so in the map: {26: 3}"),
-            ({"item": "eth2"}, "'trust': 'unknown'"),
+            ({"item": "eth2", "__guest_interfaces": [{"ports": ["eth2"]}]}, "'trust': 'unknown'"),
         ),
     ),
     Task(
