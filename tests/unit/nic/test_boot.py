@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 from typing import Any, Mapping, Sequence
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import (
+    InterfaceReader,
+    netplan_copy,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished
 
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 NETWORKD = "/etc/systemd/network/20-roce.network"
@@ -105,3 +112,12 @@ IPOIB = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 def test_manager_profile_of_infiniband_is_for_ipoib_alone(path: str, text: str) -> None:
     assert found(path, text, **IPOIB) == ([], [])
     assert found(path, text) == (["address"], [])
+
+
+def test_netplan_generator_without_an_answer_is_named(tmp_path: pathlib.Path) -> None:
+    def run(_argv: Sequence[str], _timeout: float) -> Finished:
+        raise TimeoutError
+
+    reader = InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path), generators=())
+    with pytest.raises(UnreachableError, match="gpu01: netplan generate"), netplan_copy(reader):
+        pass
