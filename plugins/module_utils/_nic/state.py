@@ -355,20 +355,6 @@ def parse_setpci_ats(stdout: str, stderr: str, code: int, host: str, device: str
     raise ParseError(f"setpci answered with exit code {code}", host=host, thing=device, raw=(stdout + stderr).strip())
 
 
-def parse_lspci_ats(text: str, host: str, device: str) -> PciAts | None:
-    """``lspci -vvv -s BDF``. None: access denied, which says nothing about ATS."""
-    if "Capabilities: <access denied>" in text:
-        return None
-    if not text.strip():
-        raise ParseError("lspci printed nothing about the device", host=host, thing=device, raw=text)
-    if "Address Translation Service (ATS)" not in text:
-        return PciAts(present=False)
-    found = re.search(r"ATSCtl:\s+Enable([+-]), Smallest Translation Unit: ([0-9a-fA-F]+)", text)
-    if not found:
-        raise ParseError("an ATS capability without a readable ATSCtl", host=host, thing=device, raw=text)
-    return PciAts(present=True, enabled=found.group(1) == "+", stu=int(found.group(2), 16))
-
-
 def parse_flint(text: str) -> tuple[str, str]:
     """(PSID, running firmware) of ``mstflint -d BDF q``; empty when a line is not there.
 
