@@ -22,6 +22,7 @@ CONFIGURATION = ("/etc/NetworkManager/conf.d", "/run/NetworkManager/conf.d", "/u
 IFCFG = "/etc/sysconfig/network-scripts"
 TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
+_COPIES = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".swp")
 _NO = frozenset(("false", "no", "0", "off"))
 
 
@@ -79,7 +80,7 @@ def profiles(tree: Tree) -> list[Profile]:
     for folder in reversed(KEYFILES):
         for path in tree.folder(folder):
             name = path.rpartition("/")[2]
-            if name.startswith(".") or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".swp")):
+            if name.startswith(".") or name.endswith(_COPIES):
                 continue
             if path in tree.masked:
                 found.pop(name, None)
@@ -113,10 +114,8 @@ def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, ifupdown: froze
             [one for one in there if one.fits(link) and taken.get(one.path, link.name) == link.name], link, times
         )
         if chosen is not None:
-            if not chosen.get("match", "interface-name") and chosen.get("connection", "multi-connect", "0") in (
-                "0",
-                "1",
-            ):
+            several = chosen.get("match", "interface-name") or chosen.get("connection", "multi-connect") in ("2", "3")
+            if not several:
                 taken[chosen.path] = link.name
             _profile(chosen, names, boot.interfaces.setdefault(link.name, Planned()), boot, link.name)
         elif not link.kind and link.driver and not _is_listed(plain, link):
@@ -244,11 +243,7 @@ def _via(planned: Planned, destination: str, gateway: str, family: int, path: st
 def _ifcfg(tree: Tree) -> Iterator[Profile]:
     for path in tree.folder(IFCFG):
         name = path.rpartition("/")[2]
-        if (
-            not name.startswith("ifcfg-")
-            or name == "ifcfg-lo"
-            or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".rpmsave"))
-        ):
+        if not name.startswith("ifcfg-") or name == "ifcfg-lo" or name.endswith(_COPIES):
             continue
         row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
         if row.get("NM_CONTROLLED", "yes").lower() in _NO:
