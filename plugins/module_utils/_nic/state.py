@@ -24,7 +24,7 @@ MISSING = "N/A"
 
 # Virtual functions have ids of their own. 101e is every virtual function from ConnectX-6 Dx on.
 VF_IDS = frozenset({"1004", "1014", "1016", "1018", "101a", "101c", "101e", "a2d3"})
-BLUEFIELD_IDS = frozenset({"a2d2", "a2d6", "a2dc"})
+BLUEFIELD_IDS = frozenset({"a2d2", "a2d6", "a2dc", "a2df"})
 NETWORK_CLASS = "02"
 
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$")

@@ -318,12 +318,13 @@ def test_a_missing_json_file_is_an_error(rack: Rack) -> None:
         converge(rack.layer(), READ)
 
 
-def test_bluefield_in_dpu_mode_is_refused_and_in_nic_mode_served(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("device_id", ["a2d6", "a2df"])
+def test_bluefield_in_dpu_mode_is_refused_and_in_nic_mode_served(tmp_path: pathlib.Path, device_id: str) -> None:
     params = {
         "ATS_ENABLED": {"default": 0, "current": 0, "next": 0},
         "INTERNAL_CPU_OFFLOAD_ENGINE": {"default": 0, "current": 0, "next": 1},
     }
-    rack = Rack(tmp_path, [card(device_id="a2d6", params=params)])
+    rack = Rack(tmp_path, [card(device_id=device_id, params=params)])
     with pytest.raises(RefusedError, match="NIC mode"):
         converge(rack.layer(), ENABLE)
     rack.host_reboot()
