@@ -40,7 +40,9 @@ from .interface_state import (
 from .node import Node
 from .transport import Finished
 
-_GENERATORS = ("/usr/libexec/netplan/generate", "/usr/lib/netplan/generate", "/lib/netplan/generate")
+# From netplan 1.2 on, configure writes the files, and generate, which is for systemd alone, aborts.
+_GENERATORS = ("/usr/libexec/netplan/configure", "/usr/libexec/netplan/generate", "/usr/lib/netplan/generate",
+               "/lib/netplan/generate")  # fmt: skip
 NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
 
 

@@ -121,3 +121,7 @@ def test_netplan_generator_without_an_answer_is_named(tmp_path: pathlib.Path) ->
     reader = InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path), generators=())
     with pytest.raises(UnreachableError, match="gpu01: netplan generate"), netplan_copy(reader):
         pass
+
+
+def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
+    assert [pathlib.Path(path).name for path in InterfaceReader("gpu01").generators][:2] == ["configure", "generate"]
