@@ -42,7 +42,8 @@ class Profile:
 
     @property
     def interface(self) -> str:
-        return self.get("connection", "interface-name")
+        made = f"{self.get('vlan', 'parent')}.{self.get('vlan', 'id')}" if self.kind == "vlan" else ""
+        return self.get("connection", "interface-name", made)
 
     @property
     def kind(self) -> str:

@@ -125,3 +125,9 @@ def test_netplan_generator_without_an_answer_is_named(tmp_path: pathlib.Path) ->
 
 def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
     assert [pathlib.Path(path).name for path in InterfaceReader("gpu01").generators][:2] == ["configure", "generate"]
+
+
+def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
+    text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
+    vlan = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
+    assert found(PROFILE, text, **vlan) == ([], [])
