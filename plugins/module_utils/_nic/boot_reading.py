@@ -151,6 +151,7 @@ def read_present(reader: InterfaceReader) -> Present:
 def _known(reader: InterfaceReader, link: Link) -> Link:
     """With who manages it, and its udev record."""
     networkd = parse_pairs(reader.read(f"/run/systemd/netif/links/{link.index}"))
+    lease = parse_pairs(reader.read(f"/run/systemd/netif/leases/{link.index}")).get("ADDRESS", "")
     device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.index}"))
               for key, value in rows}  # fmt: skip
     manager = ""
@@ -163,6 +164,7 @@ def _known(reader: InterfaceReader, link: Link) -> Link:
     return dataclasses.replace(
         link,
         manager=manager,
+        lasting={one: given or one.split("/")[0] == lease for one, given in link.lasting.items()},
         profile=device.get("connection-uuid", ""),
         udev=parse_pairs(reader.read(f"/run/udev/data/n{link.index}"), "E:"),
         renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",

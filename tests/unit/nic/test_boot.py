@@ -10,13 +10,14 @@ from typing import Any, Mapping, Sequence
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import (
     InterfaceReader,
     netplan_copy,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 NETWORKD = "/etc/systemd/network/20-roce.network"
@@ -131,3 +132,19 @@ def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
     text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
     vlan = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
     assert found(PROFILE, text, **vlan) == ([], [])
+
+
+def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> None:
+    """Its address is permanent for the kernel, so that ``ip`` does not say that it is dynamic."""
+    for name, text in {"links": f"NETWORK_FILE={NETWORKD}\n", "leases": "ADDRESS=198.51.100.11\n"}.items():
+        (tmp_path / "run/systemd/netif" / name).mkdir(parents=True)
+        (tmp_path / "run/systemd/netif" / name / "3").write_text(text)
+
+    def run(argv: Sequence[str], _timeout: float) -> Finished:
+        return Finished(0, json.dumps([ROW] if "address" in argv else []), "")
+
+    present = read_present(InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path), sysfs=Sysfs(str(tmp_path))))
+    tree = Tree(
+        {NETWORKD: "[Match]\nName=ens224\n\n[Network]\nDHCP=ipv4\n"}, links={f"{WANTS}/systemd-networkd.service"}
+    )
+    assert compare(present, next_boot(tree, present)) == []
