@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import os
+import re
 import stat
 from typing import Any
 
@@ -182,7 +183,10 @@ def _devices(reader: InterfaceReader) -> dict[str, str]:
     found = {}
     for folder, word in _BY.items():
         for name in _names(reader.path(f"/dev/disk/{folder}")):
-            found[word + name] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
+            plain = re.sub(
+                r"\\x([0-9a-f]{2})", lambda found: chr(int(found.group(1), 16)), name
+            )  # as udev writes blanks
+            found[word + plain] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
     for line in reader.read("/etc/fstab").splitlines():
         source = line.split()[0] if line.split() else ""
         if source.startswith("/dev/"):
