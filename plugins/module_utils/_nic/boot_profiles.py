@@ -260,7 +260,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             ("connection", "master"): row.get("MASTER", ""),
             ("ethernet", "mac-address"): row.get("HWADDR", ""),
             ("ethernet", "mtu"): row.get("MTU", ""),
-            ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none") in ("dhcp", "bootp") else "manual",
+            ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none").lower() in ("dhcp", "bootp") else "manual",
             ("ipv4", "gateway"): row.get("GATEWAY", ""),
             ("ipv4", "never-default"): "false" if row.get("DEFROUTE", "yes").lower() == "yes" else "true",
             ("ipv6", "method"): "auto" if row.get("IPV6INIT", "yes") == "yes" else "disabled",
@@ -273,8 +273,8 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
         if row.get("IPV6ADDR"):
             settings["ipv6", "address1"] = row["IPV6ADDR"]
         for family, file in (("ipv4", f"{IFCFG}/route-{name[6:]}"), ("ipv6", f"{IFCFG}/route6-{name[6:]}")):
-            for number, (route, options) in enumerate(_routes(tree.files.get(file, ""))):
-                settings[family, f"route{number}"], settings[family, f"route{number}_options"] = route, options
+            for at, (route, options) in enumerate(_routes(tree.files.get(file, ""))):
+                settings[family, f"route{at}"], settings[family, f"route{at}_options"] = route, options
         yield Profile(path, settings)
 
 

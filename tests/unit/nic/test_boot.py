@@ -61,6 +61,7 @@ SOUND = {
     "manager-table-of-a-route": (PROFILE, f"{KEYFILE}route1=0.0.0.0/0,198.51.100.1\nroute1_options=table=101\n"),
     "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
+    "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
@@ -69,7 +70,8 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_file_has_no_difference(name: str) -> None:
-    assert found(*SOUND[name]) == ([], [])
+    path, text, *row = SOUND[name]
+    assert found(path, text, **(row[0] if row else {})) == ([], [])
 
 
 @pytest.mark.parametrize(
