@@ -126,11 +126,13 @@ def calls(
     """What the program calls, on a machine that has these tools."""
     folder = tmp_path / "bin"
     folder.mkdir()
+    made = "".join(f"/bin/mkdir -p {tmp_path}/sys/ens224/device/infiniband/{device}\n" for device in devices)
     for tool in (*tools, "modprobe"):
         (folder / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >> {tmp_path}/calls\n')
         (folder / tool).chmod(0o755)
-    for device in devices:
-        (tmp_path / "sys/ens224/device/infiniband" / device).mkdir(parents=True)
+    # A card's RDMA devices come with this module, which loads after its interfaces are there.
+    with (folder / "modprobe").open("a") as script:
+        script.write(f'case "$*" in *mlx5_ib*) true\n{made};; esac\n')
     for side in ("roce_np", "roce_rp"):
         (tmp_path / "sys/ens224/ecn" / side / "enable").mkdir(parents=True)
         for priority in range(8):
