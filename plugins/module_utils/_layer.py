@@ -163,6 +163,11 @@ class Layer(Generic[State, Wanted]):
             except LayerError as error:
                 error.details.setdefault("failed_operation", operation.command)
                 raise
+            except OSError as error:  # of a file: a full disk, or one that is read-only
+                what, remedy = operation.command, "put that right there, then run this again"
+                raise ApplyError(
+                    str(error), host=self.host, thing=what, remedy=remedy, failed_operation=what
+                ) from error
             applied.append(operation)
 
     def commit(self, operations: Sequence[Operation]) -> None:

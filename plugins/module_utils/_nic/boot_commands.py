@@ -158,16 +158,15 @@ def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> 
 # ---- commands that are run at boot ----------------------------------------------------------------------------------
 
 _IP = re.compile(r"(?:^|[\s/;&|'\"-])ip\s+(?:-\S+\s+)*(?P<rest>(?:l|link|a|addr|address|r|ro|route)\s+[^;&|'\"]+)")
+_OTHER_TABLE = re.compile(r"\stable\s+(?!(?:main|254)\b)\S")
 _IFCONFIG = re.compile(r"(?:^|[\s/;&|])ifconfig\s+(?P<name>[\w.@-]+)\s+(?P<rest>[^;&|]+)")
 
 
 def commands(text: str, path: str, boot: NextBoot) -> None:
-    """``ip link set``, ``ip address`` and ``ip route`` with plain words; anything else leaves interfaces alone."""
+    """``ip link set``, ``ip address`` and ``ip route`` (table main) with plain words; anything else changes nothing."""
     for found in _IP.finditer(text):
-        words = found["rest"].split()
-        if any("$" in word for word in words):
-            continue
-        _ip(words, path, boot)
+        if "$" not in found["rest"] and not _OTHER_TABLE.search(found["rest"]):
+            _ip(found["rest"].split(), path, boot)
     for found in _IFCONFIG.finditer(text):
         words = found["rest"].split()
         planned = boot.interfaces.setdefault(found["name"], Planned())

@@ -80,7 +80,7 @@ def matches(parts: Sequence[Section], link: Link, command_line: str = "") -> boo
 def _fits(key: str, words: list[str], link: Link, command_line: str) -> bool | None:
     """None: not known here."""
     names = {
-        "Name": [link.name],
+        "Name": [link.name, *link.altnames],
         "Driver": [link.driver],
         "Kind": [link.kind],
         "Type": ["ether", link.kind or "ether"],
@@ -89,7 +89,8 @@ def _fits(key: str, words: list[str], link: Link, command_line: str) -> bool | N
         "Path": [link.udev["ID_PATH"]] if "ID_PATH" in link.udev else [],
     }
     if names.get(key):
-        return _any(words, names[key])
+        # What it does not have ("") fits no pattern: Kind=!* is a device of its own.
+        return _any(words, [name for name in names[key] if name])
     if key in ("MACAddress", "PermanentMACAddress"):
         return link.mac in {re.sub(r"[-.]", ":", word).lower() for word in words}
     if key == "Property" and link.udev:

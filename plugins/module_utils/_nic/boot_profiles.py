@@ -22,6 +22,7 @@ CONFIGURATION = ("/etc/NetworkManager/conf.d", "/run/NetworkManager/conf.d", "/u
 IFCFG = "/etc/sysconfig/network-scripts"
 TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
+_COPIES = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".swp")
 _NO = frozenset(("false", "no", "0", "off"))
 
 
@@ -41,12 +42,13 @@ class Profile:
 
     @property
     def interface(self) -> str:
-        return self.get("connection", "interface-name")
+        made = f"{self.get('vlan', 'parent')}.{self.get('vlan', 'id')}" if self.kind == "vlan" else ""
+        return self.get("connection", "interface-name", made)
 
     @property
     def kind(self) -> str:
         kind = self.get("connection", "type")
-        return "" if kind in ("ethernet", "802-3-ethernet") else kind
+        return {"ethernet": "", "802-3-ethernet": "", "infiniband": "ipoib"}.get(kind, kind)
 
     @property
     def priority(self) -> int:
@@ -79,7 +81,7 @@ def profiles(tree: Tree) -> list[Profile]:
     for folder in reversed(KEYFILES):
         for path in tree.folder(folder):
             name = path.rpartition("/")[2]
-            if name.startswith(".") or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".swp")):
+            if name.startswith(".") or name.endswith(_COPIES):
                 continue
             if path in tree.masked:
                 found.pop(name, None)
@@ -113,10 +115,8 @@ def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, ifupdown: froze
             [one for one in there if one.fits(link) and taken.get(one.path, link.name) == link.name], link, times
         )
         if chosen is not None:
-            if not chosen.get("match", "interface-name") and chosen.get("connection", "multi-connect", "0") in (
-                "0",
-                "1",
-            ):
+            several = chosen.get("match", "interface-name") or chosen.get("connection", "multi-connect") in ("2", "3")
+            if not several:
                 taken[chosen.path] = link.name
             _profile(chosen, names, boot.interfaces.setdefault(link.name, Planned()), boot, link.name)
         elif not link.kind and link.driver and not _is_listed(plain, link):
@@ -192,13 +192,14 @@ def _addresses(one: Profile, section: str, family: int, planned: Planned) -> Non
         planned.router_advertisements = method in ("auto", "ignore")
     if method not in ("auto", "manual"):
         return
+    gateways = [one.get(section, "gateway")]
     for text in _listed(one, section, "address"):
         address, _comma, gateway = text.partition(",")
         _add(planned, address, one.path)
-        if gateway.strip():
-            _via(planned, "default", gateway.strip(), family, one.path)
-    if one.get(section, "gateway"):
-        _via(planned, "default", one.get(section, "gateway"), family, one.path)
+        gateways.append(gateway.strip())
+    if _is_in_main(one, section) and one.get(section, "never-default", "false").lower() in _NO:
+        for gateway in filter(None, gateways):
+            _via(planned, "default", gateway, family, one.path)
     for text in _listed(one, section, "route"):
         fields = [each.strip() for each in text.split(",")]
         _via(planned, fields[0], fields[1] if len(fields) > 1 else "", family, one.path)
@@ -208,9 +209,16 @@ def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
     """address1, address2 ... (addresses1 in older files), and the list of newer ones."""
     for (name, each), value in one.settings.items():
         if name == section and re.fullmatch(key + r"(?:es|s)?\d+", each):
-            yield value
+            if key == "address" or _is_in_main(one, section, each):
+                yield value
         elif name == section and each in (f"{key}es", f"{key}s"):
             yield from (text for text in value.split(";") if text.strip())
+
+
+def _is_in_main(one: Profile, section: str, route: str = "") -> bool:
+    """The table of the route itself goes before that of all routes of the family, the gateway's among them."""
+    own = re.search(r"\btable=([1-9]\d*)", one.get(section, f"{route}_options"))
+    return (own.group(1) if own else one.get(section, "route-table", "0")) in ("0", "254")
 
 
 def _add(planned: Planned, text: str, path: str) -> None:
@@ -236,17 +244,12 @@ def _via(planned: Planned, destination: str, gateway: str, family: int, path: st
 def _ifcfg(tree: Tree) -> Iterator[Profile]:
     for path in tree.folder(IFCFG):
         name = path.rpartition("/")[2]
-        if (
-            not name.startswith("ifcfg-")
-            or name == "ifcfg-lo"
-            or name.endswith(("~", ".bak", ".orig", ".rpmnew", ".rpmsave"))
-        ):
+        if not name.startswith("ifcfg-") or name == "ifcfg-lo" or name.endswith(_COPIES):
             continue
         row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
         if row.get("NM_CONTROLLED", "yes").lower() in _NO:
             continue
-        kind = {"Bond": "bond", "Vlan": "vlan", "Bridge": "bridge", "Team": "team"}.get(row.get("TYPE", ""), "ethernet")
-        kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else kind
+        kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else row.get("TYPE", "").lower()
         kind = "bond" if "BONDING_OPTS" in row else kind
         settings = {
             ("connection", "type"): kind,
@@ -257,8 +260,9 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             ("connection", "master"): row.get("MASTER", ""),
             ("ethernet", "mac-address"): row.get("HWADDR", ""),
             ("ethernet", "mtu"): row.get("MTU", ""),
-            ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none") in ("dhcp", "bootp") else "manual",
+            ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none").lower() in ("dhcp", "bootp") else "manual",
             ("ipv4", "gateway"): row.get("GATEWAY", ""),
+            ("ipv4", "never-default"): "false" if row.get("DEFROUTE", "yes").lower() == "yes" else "true",
             ("ipv6", "method"): "auto" if row.get("IPV6INIT", "yes") == "yes" else "disabled",
         }
         for number in ("", *map(str, range(10))):
@@ -268,7 +272,22 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
                 settings["ipv4", f"address{number or '99'}"] = f"{address}/{prefix}"
         if row.get("IPV6ADDR"):
             settings["ipv6", "address1"] = row["IPV6ADDR"]
+        for family, file in (("ipv4", f"{IFCFG}/route-{name[6:]}"), ("ipv6", f"{IFCFG}/route6-{name[6:]}")):
+            for at, (route, options) in enumerate(_routes(tree.files.get(file, ""))):
+                settings[family, f"route{at}"], settings[family, f"route{at}_options"] = route, options
         yield Profile(path, settings)
+
+
+def _routes(text: str) -> Iterator[tuple[str, str]]:
+    """Lines ``DESTINATION via GATEWAY table N``, or ADDRESS0, NETMASK0 and GATEWAY0: as keyfiles have them."""
+    row = dict(re.findall(r"^\s*([A-Z]+\d+)=[\"']?([^\"'\s]*)", text, re.MULTILINE))
+    for number in [key[7:] for key in row if key.startswith("ADDRESS")]:
+        prefix = _prefix(row.get(f"NETMASK{number}", ""))
+        yield f"{row[f'ADDRESS{number}']}/{prefix},{row.get(f'GATEWAY{number}', '')}", ""
+    for words in [line.partition("#")[0].split() for line in ([] if row else text.splitlines())]:
+        after = dict(zip(words, words[1:]))
+        if words:
+            yield f"{words[0]},{after.get('via', '')}", f"table={after.get('table', '0')}"
 
 
 def _prefix(mask: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import os
+import re
 import stat
 from typing import Any
 
@@ -151,6 +152,7 @@ def read_present(reader: InterfaceReader) -> Present:
 def _known(reader: InterfaceReader, link: Link) -> Link:
     """With who manages it, and its udev record."""
     networkd = parse_pairs(reader.read(f"/run/systemd/netif/links/{link.index}"))
+    lease = parse_pairs(reader.read(f"/run/systemd/netif/leases/{link.index}")).get("ADDRESS", "")
     device = {key: value for _name, rows in sections(reader.read(f"/run/NetworkManager/devices/{link.index}"))
               for key, value in rows}  # fmt: skip
     manager = ""
@@ -163,6 +165,7 @@ def _known(reader: InterfaceReader, link: Link) -> Link:
     return dataclasses.replace(
         link,
         manager=manager,
+        lasting={one: given or one.split("/")[0] == lease for one, given in link.lasting.items()},
         profile=device.get("connection-uuid", ""),
         udev=parse_pairs(reader.read(f"/run/udev/data/n{link.index}"), "E:"),
         renamed=reader.sysfs.read(os.path.join(reader.sysfs.root, "class/net", link.name), "name_assign_type") == "4",
@@ -180,7 +183,10 @@ def _devices(reader: InterfaceReader) -> dict[str, str]:
     found = {}
     for folder, word in _BY.items():
         for name in _names(reader.path(f"/dev/disk/{folder}")):
-            found[word + name] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
+            plain = re.sub(
+                r"\\x([0-9a-f]{2})", lambda found: chr(int(found.group(1), 16)), name
+            )  # as udev writes blanks
+            found[word + plain] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
     for line in reader.read("/etc/fstab").splitlines():
         source = line.split()[0] if line.split() else ""
         if source.startswith("/dev/"):

@@ -297,7 +297,7 @@ def parse_fstab(text: str) -> tuple[list[Entry], list[str]]:
             continue
         options = frozenset((words_[3] if len(words_) > 3 else "defaults").split(","))
         target = words_[1] if words_[1] == "/" else _plain(words_[1]).rstrip("/")
-        entries.append(Entry(_plain(words_[0]), target, words_[2], options))
+        entries.append(Entry(re.sub("[\"']", "", _plain(words_[0])), target, words_[2], options))
     return entries, wrong
 
 

@@ -40,8 +40,8 @@ def parse_gpus(text: str, host: str) -> list[dict[str, Any]]:
 
 
 def parse_cuda(text: str) -> str:
-    """The banner of ``nvidia-smi``: ``CUDA Version: 12.4``, the newest CUDA that the driver runs; '' without one."""
-    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", text)
+    """The newest that the driver runs, of nvidia-smi's banner: ``CUDA Version``, since 610 ``CUDA UMD Version``."""
+    found = re.search(r"CUDA(?: UMD)? Version:\s*(\d+\.\d+)", text)
     return found.group(1) if found else ""
 
 

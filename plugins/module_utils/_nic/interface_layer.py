@@ -73,11 +73,12 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
         self._folder(os.path.dirname(path))
         write_whole(path, text)
 
-    def _command(self, *argv: str) -> None:
+    def _command(self, *argv: str) -> str:
         done = self.reader.tool(*argv)
         if done is None or done.code != 0:
             said = "not installed" if done is None else done.err.strip() or done.out.strip() or f"status {done.code}"
             raise ApplyError(said, host=self.host, thing=" ".join(argv), remedy=_WHAT_NEXT)
+        return done.out
 
     def _live(self, operation: Operation) -> None:
         self._command("ip", "link", "set", "dev", operation.payload["name"], "mtu", str(operation.payload["mtu"]))
@@ -109,12 +110,8 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
         self.write(name, text)
 
     def _as_systemd_reads_it(self, path: str, root: str) -> list[tuple[str, str, str]]:
-        words = ["systemd-analyze", "--no-pager", f"--root={root}", "cat-config"]
-        done = self.reader.tool(*words, f"systemd/network/{os.path.basename(path)}")
-        if done is None or done.code != 0:
-            said = "not installed" if done is None else done.err.strip() or f"status {done.code}"
-            raise ApplyError(said, host=self.host, thing="systemd-analyze cat-config", value=path, remedy=_WHAT_NEXT)
-        return parse_unit_file(done.out)
+        words = ("systemd-analyze", "--no-pager", f"--root={root}", "cat-config")
+        return parse_unit_file(self._command(*words, f"systemd/network/{os.path.basename(path)}"))
 
     def _profile(self, operation: Operation) -> None:
         keeper: Keeper = operation.payload["keeper"]

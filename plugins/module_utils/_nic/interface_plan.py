@@ -79,11 +79,11 @@ def way(name: str, link: Link, keeper: Keeper, mtu: int, host: str) -> str:
     """`STORED` if the next boot sets this MTU already, else how to store it; `RefusedError` if that is not safe."""
     if keeper.refused:
         raise _refuse(host, name, keeper.refused, "put that right first; nothing was changed")
+    if keeper.mtu == str(mtu):
+        return STORED
     if keeper.later:
         why = f"{keeper.later} is read after {dropin_path(keeper)} and sets another MTU"
         raise _refuse(host, name, why, "remove the MTU there")
-    if keeper.mtu == str(mtu):
-        return STORED
     if keeper.kind == NETWORKD and keeper.exact and not keeper.others and link.kind != "vlan":
         return BY_DROPIN
     if keeper.kind == NETWORK_MANAGER and keeper.exact and not keeper.others and link.kind != "vlan":

@@ -40,7 +40,9 @@ from .interface_state import (
 from .node import Node
 from .transport import Finished
 
-_GENERATORS = ("/usr/libexec/netplan/generate", "/usr/lib/netplan/generate", "/lib/netplan/generate")
+# From netplan 1.2 on, configure writes the files, and generate, which is for systemd alone, aborts.
+_GENERATORS = ("/usr/libexec/netplan/configure", "/usr/libexec/netplan/generate", "/usr/lib/netplan/generate",
+               "/lib/netplan/generate")  # fmt: skip
 NETPLAN = ("etc/netplan", "run/netplan", "lib/netplan", "usr/lib/netplan")
 
 
@@ -268,8 +270,8 @@ class InterfaceReader(Node):
                 stream.write(text)
             for mtu in ("1501", "1502"):
                 words = f'exec "$0" --offline connection modify 802-3-ethernet.mtu {mtu} < "$1"'
-                done = self.run(["/bin/sh", "-c", words, program, copy], self.timeout)
-                if done.code != 0:
+                done = self.tool("/bin/sh", "-c", words, program, copy)
+                if done is None or done.code != 0:
                     return False
                 outs.append([one for one in parse_unit_file(done.out) if one != ("ethernet", "mtu", mtu)])
         before = [
@@ -296,9 +298,9 @@ def netplan_copy(reader: InterfaceReader) -> Iterator[tuple[str, str]]:
             if os.path.isdir(reader.path(name)):
                 shutil.copytree(reader.path(name), os.path.join(folder, name))
         program = next((path for path in reader.generators if os.path.exists(path)), None)
-        command = [program] if program else [reader.which("netplan") or "", "generate"]
-        if not command[0]:
+        command = [program] if program else ["netplan", "generate"]
+        done = reader.tool(*command, "--root-dir", folder)
+        if done is None:
             yield folder, "it is not installed any more"
-            return
-        done = reader.run([*command, "--root-dir", folder], reader.timeout)
-        yield folder, (done.err.strip()[-600:] or f"status {done.code}") if done.code != 0 else ""
+        else:
+            yield folder, (done.err.strip()[-600:] or f"status {done.code}") if done.code != 0 else ""

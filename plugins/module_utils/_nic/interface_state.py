@@ -36,7 +36,8 @@ class Link:
     """An interface as it is now.
 
     Of ``ip``: ``kind``: '' for a device of its own; ``parent``: what a VLAN lies on; ``addresses``: with prefix length;
-    ``lasting``: the global ones that no program moves, in normal form, and whether DHCP or a router gave them.
+    ``lasting``: the global ones that no program moves, in normal form, and whether DHCP or a router gave them;
+    ``altnames``: its other names.
 
     Of other files: ``driver``: '' if it has none; ``devices``: its RDMA devices; ``manager``: who says that it is
     theirs, '' if none does; ``profile``: the UUID of NetworkManager's profile; ``udev``: properties of its udev record;
@@ -60,6 +61,7 @@ class Link:
     profile: str = ""
     udev: Mapping[str, str] = dataclasses.field(default_factory=dict)
     renamed: bool = False
+    altnames: tuple[str, ...] = ()
 
     @property
     def global_addresses(self) -> tuple[str, ...]:
@@ -84,6 +86,7 @@ def parse_links(text: str, host: str) -> dict[str, Link]:
                 addresses=tuple(f"{address['local']}/{address['prefixlen']}" for address in addresses),
                 lasting=_lasting(addresses),
                 mac=str(row.get("permaddr") or row.get("address") or "").lower(),
+                altnames=tuple(row.get("altnames", [])),
                 carrier="NO-CARRIER" not in row.get("flags", []) and "UP" in row.get("flags", ["UP"]),
             )
     except (ValueError, KeyError, TypeError, AttributeError):

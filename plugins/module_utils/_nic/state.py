@@ -24,7 +24,7 @@ MISSING = "N/A"
 
 # Virtual functions have ids of their own. 101e is every virtual function from ConnectX-6 Dx on.
 VF_IDS = frozenset({"1004", "1014", "1016", "1018", "101a", "101c", "101e", "a2d3"})
-BLUEFIELD_IDS = frozenset({"a2d2", "a2d6", "a2dc"})
+BLUEFIELD_IDS = frozenset({"a2d2", "a2d6", "a2dc", "a2df"})
 NETWORK_CLASS = "02"
 
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$")
@@ -353,20 +353,6 @@ def parse_setpci_ats(stdout: str, stderr: str, code: int, host: str, device: str
     if code != 0 and _NO_CAPABILITY.search(stderr):
         return PciAts(present=False)
     raise ParseError(f"setpci answered with exit code {code}", host=host, thing=device, raw=(stdout + stderr).strip())
-
-
-def parse_lspci_ats(text: str, host: str, device: str) -> PciAts | None:
-    """``lspci -vvv -s BDF``. None: access denied, which says nothing about ATS."""
-    if "Capabilities: <access denied>" in text:
-        return None
-    if not text.strip():
-        raise ParseError("lspci printed nothing about the device", host=host, thing=device, raw=text)
-    if "Address Translation Service (ATS)" not in text:
-        return PciAts(present=False)
-    found = re.search(r"ATSCtl:\s+Enable([+-]), Smallest Translation Unit: ([0-9a-fA-F]+)", text)
-    if not found:
-        raise ParseError("an ATS capability without a readable ATSCtl", host=host, thing=device, raw=text)
-    return PciAts(present=True, enabled=found.group(1) == "+", stu=int(found.group(2), 16))
 
 
 def parse_flint(text: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """What the helpers beside mlxconfig print (mst, mlxfwreset, lspci's VPD, systemd-detect-virt), as data. Pure: no I/O.
 
-Sources: public transcripts of `mst start`, `mst status [-v]` and `mlxfwreset query`. Not verified on hardware.
+Sources: public transcripts of `mst status -v` and `mlxfwreset query`. Not verified on hardware.
 
 Imports on Python 3.8: runs on the nodes.
 """
@@ -18,25 +18,20 @@ UNKNOWN = "unknown"
 
 
 _MST_MODULE = re.compile(r"^MST PCI(?: configuration)? module (?:is )?(?:not loaded|loaded)$")
-_MST_PATH = re.compile(r"^(/dev/mst/\S+)\s+-\s")
-_MST_DOMAIN = re.compile(r"domain:bus:dev\.fn=(\S+)")
 _MST_ROW = re.compile(r"^\S+\(rev:\w+\)\s+(/dev/mst/\S+|NA)\s+(\S+)(?:\s.*)?$")
-_MST_NOISE = re.compile(
-    r"^(-+|MST modules:|MST devices:|PCI devices:|DEVICE_TYPE\s.*|Chip revision is:.*|No MST devices were found.*)$"
-)
+_MST_NOISE = re.compile(r"^(-+|MST modules:|MST devices:|PCI devices:|DEVICE_TYPE\s.*|No MST devices were found.*)$")
 
 
 def parse_mst_status(text: str, host: str) -> dict[str, str]:
-    """``mst status`` and ``mst status -v``: PCI address -> /dev/mst path of started devices.
+    """``mst status -v``: PCI address -> /dev/mst path of started devices.
 
     pciconf numbers are not stable, so only the pairs are kept. "MST PCI module is not loaded" is normal.
     """
     seen = False
     paths: dict[str, str] = {}
-    path = ""
     for line in text.splitlines():
         words = line.strip()
-        row, named, domain = _MST_ROW.match(words), _MST_PATH.match(words), _MST_DOMAIN.search(words)
+        row = _MST_ROW.match(words)
         if _MST_MODULE.match(words):
             seen = True
         elif row:
@@ -45,13 +40,6 @@ def parse_mst_status(text: str, host: str) -> dict[str, str]:
                 raise ParseError("a device without a PCI address", host=host, thing="mst status", raw=line)
             if row.group(1) != "NA":
                 paths[address] = row.group(1)
-        elif named:
-            path = named.group(1)
-        elif domain:
-            address = full_address(domain.group(1))
-            if address is None or not path:
-                raise ParseError("a device without a path", host=host, thing="mst status", raw=line)
-            paths[address] = path
         elif words and not _MST_NOISE.match(words):
             raise ParseError("an unknown line", host=host, thing="mst status", raw=text)
     if not seen:

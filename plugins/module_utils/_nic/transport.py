@@ -289,11 +289,7 @@ class NicTools:
         for text in wanted:
             addresses = [address for address in self._addresses(text, functions) if address in on_bus]
             if not addresses:
-                what = (
-                    "is no Mellanox network function of this node"
-                    if parsing.full_address(text)
-                    else "is no PCI address, interface, RDMA device, GUID or serial number of a Mellanox function here"
-                )
+                what = "is no PCI address, interface, RDMA device, GUID or serial number of a Mellanox function here"
                 raise RefusedError(
                     f"{what}; there are: {', '.join(on_bus) or 'none'}",
                     host=self.host,
@@ -322,24 +318,12 @@ class NicTools:
         ]
 
     def pci_ats(self, function: PciFunction) -> PciAts | None:
-        """None when neither setpci nor lspci is installed."""
+        """None when setpci is not installed."""
         setpci = self._which("setpci")
-        if setpci:
-            done = self.run([setpci, "-s", function.address, "ECAP_ATS+6.w"], function.address)
-            return parsing.parse_setpci_ats(done.out, done.err, done.code, self.host, function.address)
-        lspci = self._which("lspci")
-        if not lspci:
+        if not setpci:
             return None
-        done = self.run([lspci, "-D", "-vvv", "-s", function.address], function.address)
-        ats = parsing.parse_lspci_ats(done.out, self.host, function.address)
-        if ats is None:
-            raise CredentialError(
-                "lspci may not read the capabilities, which says nothing about ATS",
-                host=self.host,
-                thing=function.address,
-                remedy="run as root; under kernel lockdown install setpci (package pciutils)",
-            )
-        return ats
+        done = self.run([setpci, "-s", function.address, "ECAP_ATS+6.w"], function.address)
+        return parsing.parse_setpci_ats(done.out, done.err, done.code, self.host, function.address)
 
     # ---- the card ---------------------------------------------------------------------------------------------------
 

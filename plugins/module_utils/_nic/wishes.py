@@ -162,7 +162,7 @@ def session_address(proc: str = "/proc") -> str:
     while pid not in ("", "0", "1"):
         rows = [row[15:].split() for row in _bytes(f"{proc}/{pid}/environ").split(b"\0") if row.startswith(_SESSION)]
         if rows and len(rows[0]) == 4:
-            return rows[0][2].decode()
+            return rows[0][2].decode().partition("%")[0]  # of a link-local one without its interface
         # Behind the name in parentheses: state, parent.
         pid = b"".join(_bytes(f"{proc}/{pid}/stat").rpartition(b")")[2].split()[1:2]).decode()
     return ""

@@ -519,15 +519,17 @@ ROOT = "29 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw"
 def file_systems() -> Guest:
     guest = of_netplan()
     guest.files["/etc/fstab"] = (
-        "# <file system> <mount point> <type> <options>\nLABEL=root / ext4 defaults 0 1\nUUID=AA-11 /boot/efi vfat umask=0077 0 1\n"
+        '# <file system> <mount point> <type> <options>\nLABEL=root / ext4 defaults 0 1\nUUID="AA-11" /boot/efi vfat umask=0077 0 1\n'
         "/swap.img none swap sw 0 0\nnas:/data /data nfs4 noauto,_netdev 0 0\nLABEL=spare /spare ext4 defaults,nofail 0 2\n"
+        "PARTLABEL=gpu\\040sets /sets xfs defaults 0 2\n"
         "nas:/home /home nfs4 _netdev 0 0\n/data/sets /srv/sets none bind,noauto 0 0\n"
     )
-    guest.disks = {"by-label/root": (8, 2), "by-uuid/AA-11": (8, 1)}
+    guest.disks = {"by-label/root": (8, 2), "by-uuid/AA-11": (8, 1), "by-partlabel/gpu\\x20sets": (8, 3)}
     guest.mounts = [
         ROOT,
         "30 29 8:1 / /boot/efi rw - vfat /dev/sda1 rw",
         "31 29 0:50 / /home rw - nfs4 nas:/home rw,vers=4.2",
+        "32 29 8:3 / /sets rw - xfs /dev/sda3 rw",
     ]
     return guest
 

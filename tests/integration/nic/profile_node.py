@@ -128,8 +128,13 @@ class Node:
 
     # ---- what is installed from --------------------------------------------------------------------------------------
 
+    def _without_a_driver(self) -> None:
+        """The disk loses the simulated ofed_info, so that the package's counts."""
+        self.disk.run("rm", "-f", str(TOOLS / "ofed_info"))
+
     def deb(self, size_kib: int = 0) -> dict[str, Any]:
         """Variables for a package that carries the repository, as doca-host does."""
+        self._without_a_driver()
         repository = media.doca(self.shared / "media", size_kib)
         target = "/usr/share/doca-host-3.2.1/repo"
         source = f"deb [trusted=yes] file:{target} ./\n"
@@ -144,6 +149,7 @@ class Node:
         }
 
     def signed(self) -> dict[str, Any]:
+        self._without_a_driver()
         repository = media.doca(self.shared / "media")
         key = sign(repository)
         return {
@@ -154,8 +160,8 @@ class Node:
         }
 
     def archive(self, version: str = media.OFED_NEW) -> dict[str, Any]:
-        """Variables for MLNX_OFED; the disk loses the simulated ofed_info, so that the package's counts."""
-        self.disk.run("rm", "-f", str(TOOLS / "ofed_info"))
+        """Variables for MLNX_OFED."""
+        self._without_a_driver()
         made = media.ofed(self.shared, version)
         return {
             "guest_ofed_profile": "guide",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 from typing import Any, Callable, Sequence
 
 import pytest
@@ -163,6 +164,22 @@ def test_a_break_in_the_middle_tells_what_was_done_and_how_to_undo_it_last_first
     assert result["applied"] == ["set a 1", "set b 1"]
     assert (result["failed_operation"], result["undo"]) == ("set c 1", ["set b 0", "set a 0"])
     assert (shelf.stored["d"], shelf.calls[-1]) == (0, "set c 1")
+
+
+def test_file_that_cannot_be_written_is_a_break_in_the_middle() -> None:
+    class Full(Shelf):
+        def apply(self, operation: Operation) -> None:
+            if operation.payload["key"] == "b":
+                raise OSError(errno.ENOSPC, "No space left on device", "/etc/rocemesh/mtu/ens224")
+            super().apply(operation)
+
+    result = leave(Full({"a": 0, "b": 0}), {"a": 1, "b": 1}).result
+    assert (result["error_code"], result["failed_operation"], result["undo"]) == (
+        "apply_failed",
+        "set b 1",
+        ["set a 0"],
+    )
+    assert "dev01: set b 1: " in result["msg"] and "/etc/rocemesh/mtu/ens224" in result["msg"]
 
 
 def test_what_cannot_be_taken_back_is_left_out_of_undo() -> None:

@@ -266,6 +266,7 @@ def test_what_nvidia_smi_prints_beside_gpus_is_no_gpu() -> None:
     assert parse_gpus("No devices found.\n", HOST) == []
     with pytest.raises(ParseError):
         parse_gpus("GPU access blocked by the operating system\n", HOST)
+    assert parse_cuda("| NVIDIA-SMI 610.57.04     KMD Version: 610.57.04     CUDA UMD Version: 13.3     |") == "13.3"
     assert (parse_cuda(BANNER), parse_cuda("| CUDA Version: N/A |"), parse_fabric_version("none")) == ("12.4", "", "")
 
 

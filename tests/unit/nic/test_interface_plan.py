@@ -44,6 +44,7 @@ WAYS = [
     (ALONE, {}, "drop-in"),
     (PROFILE, {}, "profile"),
     (dataclasses.replace(ALONE, mtu="9000"), {}, "stored"),
+    (dataclasses.replace(ALONE, mtu="9000", later="/etc/x.conf"), {}, "stored"),
     (dataclasses.replace(ALONE, mtu="1500"), {}, "drop-in"),
     # For others too, or for whatever has that driver: what was not asked for stays as it is.
     (dataclasses.replace(ALONE, others=("ens256",)), {}, "unit"),
@@ -68,7 +69,10 @@ def test_an_mtu_is_stored_where_nothing_else_changes(keeper: Keeper, changes: di
 
 REFUSED = [
     (dataclasses.replace(ALONE, refused="its file differs from netplan's"), "its file differs from netplan's"),
-    (dataclasses.replace(ALONE, later="/etc/x.conf"), "/etc/x.conf is read after /etc/systemd/network/10-netplan-ens"),
+    (
+        dataclasses.replace(ALONE, later="/etc/x.conf", mtu="1500"),
+        "/etc/x.conf is read after /etc/systemd/network/10-netplan-ens",
+    ),
     (dataclasses.replace(ALONE, mtu="1500", others=("ens256",)), "also for ens256, and that sets MTU 1500"),
     (Keeper(dhcp_mtu="1500"), "takes MTU 1500 from the DHCP server"),
 ]

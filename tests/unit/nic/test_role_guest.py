@@ -120,15 +120,19 @@ def rendered(name: str, **changes: object) -> str:
 PROGRAM = "usr/local/lib/rocemesh/roce-qos.j2"
 
 
-def calls(tmp_path: pathlib.Path, tools: tuple[str, ...], **changes: object) -> list[str]:
+def calls(
+    tmp_path: pathlib.Path, tools: tuple[str, ...], devices: tuple[str, ...] = ("mlx5_0", "mlx5_1"), **changes: object
+) -> list[str]:
     """What the program calls, on a machine that has these tools."""
     folder = tmp_path / "bin"
     folder.mkdir()
+    made = "".join(f"/bin/mkdir -p {tmp_path}/sys/ens224/device/infiniband/{device}\n" for device in devices)
     for tool in (*tools, "modprobe"):
         (folder / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >> {tmp_path}/calls\n')
         (folder / tool).chmod(0o755)
-    for device in ("mlx5_0", "mlx5_1"):
-        (tmp_path / "sys/ens224/device/infiniband" / device).mkdir(parents=True)
+    # A card's RDMA devices come with this module, which loads after its interfaces are there.
+    with (folder / "modprobe").open("a") as script:
+        script.write(f'case "$*" in *mlx5_ib*) true\n{made};; esac\n')
     for side in ("roce_np", "roce_rp"):
         (tmp_path / "sys/ens224/ecn" / side / "enable").mkdir(parents=True)
         for priority in range(8):
@@ -148,6 +152,12 @@ def test_the_qos_program_sets_everything_that_the_card_forgets(tmp_path: pathlib
     ]
     expected = [f"cma_roce_tos -d {name} -t 106" for name in ("mlx5_0", "mlx5_1")]
     assert [line for line in found if "cma_roce_tos" in line] == (expected if tos else [])
+
+
+def test_qos_program_of_a_lag_member_without_a_device_succeeds(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "sys/ens224/master").mkdir(parents=True)
+    found = calls(tmp_path, ("mlnx_qos", "cma_roce_tos"), devices=())
+    assert [line.split()[0] for line in found] == ["mlnx_qos", "modprobe"]
 
 
 def test_the_qos_program_needs_no_ofed(tmp_path: pathlib.Path) -> None:

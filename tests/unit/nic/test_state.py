@@ -17,7 +17,6 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.state impo
     parse_enum_code,
     parse_flag,
     parse_flint,
-    parse_lspci_ats,
     parse_query,
     parse_query_json,
     parse_reboot_kind,
@@ -240,31 +239,6 @@ def test_tool_versions(text: str, version: object) -> None:
 
 
 # ---- PCI ------------------------------------------------------------------------------------------------------------
-
-GOOD = (
-    "\tCapabilities: [480 v1] Address Translation Service (ATS)\n"
-    "\t\tATSCap:\tInvalidate Queue Depth: 00\n\t\tATSCtl:\tEnable{}, Smallest Translation Unit: 00\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (GOOD.format("+"), PciAts(True, True, 0)),
-        (GOOD.format("-"), PciAts(True, False, 0)),
-        ("3b:00.0 Ethernet controller\n\tCapabilities: [60] Express (v2) Endpoint\n", PciAts(False)),
-        ("3b:00.0 Ethernet controller\n\tCapabilities: <access denied>\n", None),
-    ],
-)
-def test_access_denied_is_not_ats_off(text: str, expected: PciAts | None) -> None:
-    assert parse_lspci_ats(text, HOST, "3b:00.0") == expected
-
-
-@pytest.mark.parametrize("text", ["", "x Address Translation Service (ATS)\n\t\tATSCtl: who knows\n"])
-def test_a_capability_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(ParseError):
-        parse_lspci_ats(text, HOST, "3b:00.0")
-
 
 ABSENT = (
     "setpci: 0000:00:03.0: Instance #0 of Extended capability 000f not found"

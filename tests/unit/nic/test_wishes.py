@@ -27,6 +27,7 @@ def process(proc: pathlib.Path, pid: int, parent: int, *environment: str) -> Non
     [
         (("SSH_CONNECTION=192.0.2.9 40000 192.0.2.11 22",), "192.0.2.11"),
         (("SSH_CONNECTION=fe80::1%eth0 40000 2001:db8::11 22",), "2001:db8::11"),
+        (("SSH_CONNECTION=fe80::9%eth0 40000 fe80::11%ens192 22",), "fe80::11"),
         (("SSH_CONNECTION=192.0.2.9",), ""),
         (("HOME=/root",), ""),
     ],

@@ -535,13 +535,18 @@ TASKS = (
         "guest",
         "install_doca.yml",
         "Guest | Check that no MLNX_OFED is installed",
-        {"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": ""}},
+        {
+            "__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": "installed 24.10.OFED"},
+            "__guest_ofed_info": {"rc": 2},
+        },
         (
             (
                 {"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": "installed 5.2-OFED.5.2.2.2.4.1"}},
                 "does not replace a driver",
             ),
-            ({"__guest_found": {"doca-ofed": "", "mlnx-ofed-kernel-dkms": "installed 24.10.OFED"}}, OK),
+            ({"__guest_ofed_info": {"stdout": "MLNX_OFED_LINUX-24.10-2.1.8.0:"}}, "MLNX_OFED_LINUX-24.10-2.1.8.0"),
+            # DOCA-OFED whose installation was interrupted, and one that is there.
+            ({"__guest_ofed_info": {"stdout": "OFED-internal-24.10-1.1.4:"}}, OK),
             ({"__guest_found": {"doca-ofed": "installed 2.9.0", "mlnx-ofed-kernel-dkms": "installed 5.2"}}, OK),
         ),
     ),
@@ -663,9 +668,10 @@ TASKS = (
         {"item": "eth1", "__guest_qos_now": port(QOS), "guest_qos_trust": "dscp", "guest_qos_pfc": "0,0,0,1,0,0,0,0"},
         (
             ({"__guest_qos_now": port({**QOS, "trust": "pcp"})}, "has not trust dscp"),
+            ({"item": "eth2", "__guest_interfaces": [{"ports": ["eth1", "eth2"]}]}, SKIPPED),
             ({"__guest_qos_now": port({**QOS, "pfc_priorities": [3, 4]})}, "PFC on [3]"),
             ({"__guest_qos_now": port({**QOS, "dscp_prio": {"26": "2"}})}, "not so in the map: {26: 3}"),
-            ({"item": "eth2"}, "'trust': 'unknown'"),
+            ({"item": "eth2", "__guest_interfaces": [{"ports": ["eth2"]}]}, "'trust': 'unknown'"),
         ),
     ),
     Task(

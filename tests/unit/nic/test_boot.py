@@ -1,0 +1,152 @@
+"""What the next boot of a guest makes of its interface, from its files alone: sound ones have no difference."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, Mapping, Sequence
+
+import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import (
+    InterfaceReader,
+    netplan_copy,
+)
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
+
+WANTS = "/etc/systemd/system/multi-user.target.wants"
+NETWORKD = "/etc/systemd/network/20-roce.network"
+NETWORK = "[Network]\nAddress=198.51.100.11/24\n"
+PROFILE = "/etc/NetworkManager/system-connections/roce.nmconnection"
+KEYFILE = """[connection]
+uuid=00000000-0000-4000-8000-000000000001
+type=ethernet
+interface-name=ens224
+
+[ipv6]
+method=disabled
+
+[ipv4]
+method=manual
+address1=198.51.100.11/24
+"""
+IFCFG = "/etc/sysconfig/network-scripts/ifcfg-ens224"
+STATIC = "DEVICE=ens224\nIPADDR=198.51.100.11\nPREFIX=24\n"
+INTERFACES = "/etc/network/interfaces"
+STANZA = "auto ens224\niface ens224 inet static\n address 198.51.100.11/24\n"
+ADDRESS = {"local": "198.51.100.11", "prefixlen": 24, "scope": "global"}
+ROW = {"ifname": "ens224", "ifindex": 3, "mtu": 1500, "altnames": ["enp19s0"], "addr_info": [ADDRESS]}
+
+
+def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tuple[Sequence[str], Sequence[str]]:
+    """Codes of the differences, and what is not followed."""
+    unit = {"network": "systemd-networkd"}.get(path.rpartition(".")[2], "NetworkManager")
+    unit = "networking" if path == INTERFACES else unit
+    (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
+    routes = parse_routes(json.dumps(row.pop("routes", [])), 4, "gpu01")
+    present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, routes)
+    boot = next_boot(Tree(files={path: text, **more}, links={f"{WANTS}/{unit}.service"}), present)
+    return [one.code for one in compare(present, boot)], sorted(boot.unknown)
+
+
+SOUND = {
+    "networkd-kind-of-a-device": (NETWORKD, f"[Match]\nType=ether\nKind=!*\n\n{NETWORK}"),
+    "networkd-alternative-name": (NETWORKD, f"[Match]\nName=enp19s0\n\n{NETWORK}"),
+    # Routes of another table are not in table main, which is what is there now.
+    "manager-table-of-a-route": (PROFILE, f"{KEYFILE}route1=0.0.0.0/0,198.51.100.1\nroute1_options=table=101\n"),
+    "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
+    "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
+    "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
+    "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
+    "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
+    "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_file_has_no_difference(name: str) -> None:
+    path, text, *row = SOUND[name]
+    assert found(path, text, **(row[0] if row else {})) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "203.0.113.0/24 via 198.51.100.1 dev ens224 metric 9\n",
+        'ADDRESS0=203.0.113.0\nNETMASK0="255.255.255.0"\nGATEWAY0=198.51.100.1\n',
+        "# to the other rail\n203.0.113.0/24 via 198.51.100.1\ndefault via 198.51.100.1 table 101\n",
+    ],
+)
+def test_ifcfg_static_routes_come_again(lines: str) -> None:
+    routes = [{"dst": "203.0.113.0/24", "gateway": "198.51.100.1", "dev": "ens224", "protocol": "static"}]
+    files = {IFCFG.replace("ifcfg-", "route-"): lines}
+    assert found(IFCFG, STATIC, files, routes=routes) == ([], [])
+    assert found(IFCFG, STATIC, routes=routes) == (["route"], [])
+
+
+@pytest.mark.parametrize("match", ["Kind=bond", "Kind=!bond vlan\nName=ens192", "Name=!enp* ens*"])
+def test_networkd_file_for_others_loses_the_address(match: str) -> None:
+    assert found(NETWORKD, f"[Match]\n{match}\n\n{NETWORK}") == (["address"], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (PROFILE, f"{KEYFILE}route1=10.0.0.0/8,198.51.100.1\nroute1_options=table=254\nroute-table=101\n"),
+        (PROFILE, KEYFILE.replace("/24", "/24,198.51.100.1") + "never-default=false\n"),
+        (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table main\n"),
+    ],
+)
+def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> None:
+    assert found(path, text) == (["route"], [])
+
+
+IPOIB = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [(PROFILE, KEYFILE.replace("ethernet", "infiniband")), (IFCFG, f"TYPE=InfiniBand\n{STATIC}")]
+)
+def test_manager_profile_of_infiniband_is_for_ipoib_alone(path: str, text: str) -> None:
+    assert found(path, text, **IPOIB) == ([], [])
+    assert found(path, text) == (["address"], [])
+
+
+def test_netplan_generator_without_an_answer_is_named(tmp_path: pathlib.Path) -> None:
+    def run(_argv: Sequence[str], _timeout: float) -> Finished:
+        raise TimeoutError
+
+    reader = InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path), generators=())
+    with pytest.raises(UnreachableError, match="gpu01: netplan generate"), netplan_copy(reader):
+        pass
+
+
+def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
+    assert [pathlib.Path(path).name for path in InterfaceReader("gpu01").generators][:2] == ["configure", "generate"]
+
+
+def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
+    text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
+    vlan = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
+    assert found(PROFILE, text, **vlan) == ([], [])
+
+
+def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> None:
+    """Its address is permanent for the kernel, so that ``ip`` does not say that it is dynamic."""
+    for name, text in {"links": f"NETWORK_FILE={NETWORKD}\n", "leases": "ADDRESS=198.51.100.11\n"}.items():
+        (tmp_path / "run/systemd/netif" / name).mkdir(parents=True)
+        (tmp_path / "run/systemd/netif" / name / "3").write_text(text)
+
+    def run(argv: Sequence[str], _timeout: float) -> Finished:
+        return Finished(0, json.dumps([ROW] if "address" in argv else []), "")
+
+    present = read_present(InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path), sysfs=Sysfs(str(tmp_path))))
+    tree = Tree(
+        {NETWORKD: "[Match]\nName=ens224\n\n[Network]\nDHCP=ipv4\n"}, links={f"{WANTS}/systemd-networkd.service"}
+    )
+    assert compare(present, next_boot(tree, present)) == []
