@@ -167,6 +167,44 @@ def lists(value: Any) -> Iterator[list[Any]]:
         yield from lists(inner)
 
 
+def test_sshd_of_a_worker_starts_in_an_image_without_host_keys(tmp_path: Path) -> None:
+    """mpi-operator brings no host keys, and mounts the login as a secret, whose directory all may write to."""
+    for name in ("ssh-keygen", "sshd"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    shell, option, script = worker("mpijob.yaml")["containers"][0]["command"]
+    script = script.replace("/usr/sbin/sshd", str(tmp_path / "sshd")).replace("/run/sshd", str(tmp_path / "run"))
+    done = subprocess.run(
+        ["/bin/sh", option, script], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True
+    )
+    assert (shell, (tmp_path / "run").is_dir()) == ("sh", True)
+    options = f"-p 2200 -o StrictModes=no -o SetEnv=PATH={tmp_path}:/bin"
+    assert done.stdout.splitlines() == ["ssh-keygen -A", f"sshd -De {options}"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "options", "rc"),
+    [("gpu", [], 0), ("gpu,debug", [], 0), ("", ["-p", "debug,gpu"], 0), ("", [], 0), ("gpu,none", [], 65)],
+)
+def test_job_for_several_partitions_is_submitted(tmp_path: Path, partition: str, options: list[str], rc: int) -> None:
+    """Slurm starts a job in the first of a list of partitions that has room for it."""
+    for name, text in {
+        "sbatch": "echo submitted",
+        "srun": "echo --container-env",
+        "sinfo": 'case "$*" in *%T*) echo idle;; *%G*) echo gpu:h100:8;; *) printf "%s 1\\n" gpu debug;; esac',
+        "scontrol": "echo SelectType = select/cons_tres",
+        "submit.sh": render("submit.sh", asked(partition=partition)),
+        "resnet50.sbatch": render("resnet50.sbatch", asked(partition=partition)),
+    }.items():
+        (tmp_path / name).write_text(text if name[0] == "r" or name == "submit.sh" else f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / "submit.sh", *options],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (rc, "" if rc else "submitted\n"), done.stderr
+
+
 @pytest.mark.parametrize("script", ["resnet50.sbatch", "submit.sh", "torchrun.sh", "on-node.sh", "counters.sh"])
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("pyxis", [True, False])
