@@ -57,7 +57,7 @@ _RULES = (
     ),
     Rule(
         "slurm_out_of_memory",
-        re.compile(_STEPD + r"Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=)?(?P<id>\S+?)[. ]"),
+        re.compile(_STEPD + r"Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=|step )?(?P<id>\S+?)[. ]"),
         "the kernel ended a rank of step {id} for memory. What to do: a smaller batch, or sbatch --mem=0 for all "
         "memory of the node",
     ),

@@ -151,6 +151,17 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
 
 
 @pytest.mark.parametrize(
+    "step", ["StepId=7.0. Some", "StepId=7.0 cgroup. Some", "step 7.0 cgroup. Some", "StepId=7.batch. Some"]
+)
+def test_step_of_an_oom_kill_is_named_by_every_release(tmp_path: Path, step: str) -> None:
+    """ "in step 7.0 cgroup" is from the source of Slurm 19.05, "in StepId=7.0 cgroup" from that of 20.11."""
+    problem = ended_with(
+        tmp_path, f"slurmstepd: error: Detected 1 oom-kill event(s) in {step} Some of your processes\n"
+    )
+    assert problem["code"] == "slurm_out_of_memory" and " step 7 " in problem["message"]
+
+
+@pytest.mark.parametrize(
     ("lines", "code"),
     [
         (
