@@ -29,7 +29,7 @@ _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/^+-]+")
 _QUANTITY = re.compile(r"[1-9]\d*([kKMGTmgt]i?)?[bB]?")
-_SECRET = re.compile(r"TOKEN|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN(?!IZ)|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
 # Launchers say these themselves. A value in the environment of all ranks would make each of them the same rank.
 _LAUNCHERS_OWN = re.compile(
     r"(SLURM|OMPI|PMIX|PMI|PET|TORCHELASTIC)_.*|RANK|LOCAL_RANK|GROUP_RANK|NODE_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE"
@@ -299,7 +299,7 @@ def _devices(host: str, wanted: str, facts: Mapping[str, Any] | None) -> None:
         exact = {one for one in have if one.split(":")[0] == device}
         if not exact and not wanted.startswith("="):
             exact = {one for one in have if one.startswith(device)}
-        if not exact or (port and f"{device}:{port}" not in have):
+        if not any(one.endswith(f":{port}") or not port for one in exact):
             _refuse(
                 f"no such RDMA device; there are: {', '.join(sorted(have)) or 'none'}",
                 "NCCL_IB_HCA",
