@@ -51,6 +51,13 @@ def test_its_own_sleep_is_nobody() -> None:
     assert inside("sleep infinity") == []
 
 
+@pytest.mark.parametrize("entry", ["", "/opt/nvidia/nvidia_entrypoint.sh "])
+def test_its_own_init_is_nobody_whatever_the_images_entry_point(entry: str) -> None:
+    """NGC images have an entry point, which stands in the command line of the engine's init."""
+    init = f"(exec -a '/sbin/docker-init -- {entry}sleep' sleep infinity)"
+    assert inside(init, "sleep infinity") == []
+
+
 def named(name: str, seconds: int) -> str:
     return f"(exec -a '{name}' sleep {seconds})"
 
