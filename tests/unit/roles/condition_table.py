@@ -862,6 +862,8 @@ TASKS = (
                 {"item": {"content": "TkNDTF9ERUJVRz1JTkZPCg==", "item": {"name": "gpu01"}}},
                 "belongs to another owner: NCCL_DEBUG=INFO",
             ),
+            # Its file has the node's own name.
+            ({"item": {"content": "QQ==", "item": {"name": "a", "hostname": "node1.example.org"}}}, "nccl.d/node1.env"),
             ({"item": {"msg": "file not found", "item": {"name": "gpu01"}}}, OK),
         ),
     ),
