@@ -31,7 +31,7 @@ def read(folder: Path) -> dict[str, Any]:
     for module run_report. Raises RefusedError for a folder that is none of a hand-off."""
     job = _job(folder)
     logs = _files(folder, "train")
-    if not logs:
+    if not logs and not _files(folder, "probe"):
         raise RefusedError(
             "no output of the ranks in it (train.log, or train.HOST.log of each node)",
             host="report",

@@ -205,6 +205,19 @@ def test_a_job_without_an_end_or_with_a_bad_one_says_so(tmp_path: Path) -> None:
     assert problem["code"] == "job_failed" and "gpu02: 124" in problem["message"]
 
 
+def test_job_that_ended_in_its_probe_is_reported_with_its_end(tmp_path: Path) -> None:
+    """The scripts start no training then, and the figures of a probe are no result."""
+    folder = results(tmp_path / "7")
+    for name in ("started", "ended", "nccl.gpu01.1.log"):
+        (folder / name).unlink()
+    (folder / "train.log").rename(folder / "probe.log")
+    (folder / "probe.err").write_text("srun: error: gpu02: task 2: Exited with exit code 3\n")
+    (folder / "status").write_text("3\n")
+    found = read(folder)
+    assert [problem["code"] for problem in found["problems"]] == ["slurm_rank_failed"]
+    assert (found["result"]["ok"], found["result"]["total"], found["log"]) == (False, None, "")
+
+
 def test_slurm_says_nothing_of_a_job_that_ended_well() -> None:
     assert slurm.explain("srun: job 7 queued and waiting for resources\n") is None
 
