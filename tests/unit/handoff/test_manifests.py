@@ -132,6 +132,12 @@ def test_a_pod_has_its_nodes_variables_devices_memory_and_image(manifest: str) -
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
+def test_pod_without_devices_asks_for_no_memory(manifest: str) -> None:
+    """A node with less than a limit of memory is never chosen for the pod."""
+    assert worker(manifest, **JOBS["cpu"])["containers"][0]["resources"]["limits"] == {}
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
 def test_a_pod_with_a_network_of_its_own_gets_no_name_of_the_nodes_interfaces(manifest: str) -> None:
     text = render(manifest, asked(pod_network="rail-1"), TOPOLOGY)
     assert "hostNetwork" not in text
