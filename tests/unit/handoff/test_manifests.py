@@ -173,6 +173,23 @@ def lists(value: Any) -> Iterator[list[Any]]:
         yield from lists(inner)
 
 
+@pytest.mark.parametrize(
+    ("changes", "pinned"),
+    [
+        ({}, True),
+        ({"mpi": 5}, True),
+        ({"pod_network": "rail-1"}, False),
+        ({"network": "fd00::/64", "hosts": [{"name": "gpu01", "address": "fd00::1"}]}, False),
+    ],
+    ids=str,
+)
+def test_mpi_of_an_mpijob_keeps_to_the_nodes_network(changes: dict[str, Any], pinned: bool) -> None:
+    """On the network of the nodes it would take docker0, which every node with Docker has with the same address."""
+    (*_maps, document) = yaml.safe_load_all(render("mpijob.yaml", asked(**changes)))
+    words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert ("--mca btl_tcp_if_include 192.0.2.0/24" in " ".join(words)) is pinned
+
+
 def test_sshd_of_a_worker_starts_in_an_image_without_host_keys(tmp_path: Path) -> None:
     """mpi-operator brings no host keys, and mounts the login as a secret, whose directory all may write to."""
     for name in ("ssh-keygen", "sshd"):
