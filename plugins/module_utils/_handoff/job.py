@@ -76,7 +76,6 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         "slots": hosts[0]["slots"],
         "port": _whole(asked.get("port", 29500), "run_master_port", 1024, 65535),
         "command": command,
-        "own_command": bool(asked.get("own_command")),
         "pod_command": _without_interface(command) if asked.get("pod_network") else command,
         "env": env,
         "nccl": nccl,
