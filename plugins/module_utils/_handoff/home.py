@@ -21,7 +21,6 @@ _SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
 # torchrun --tee: role and rank within the node.
 _TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_TAIL = 1 << 20
 _CHUNK = 1 << 20
 _MOMENTS = ("before", "after")
 
@@ -199,7 +198,7 @@ def _tail(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             stream.seek(0, 2)
-            stream.seek(max(0, stream.tell() - _TAIL))
+            stream.seek(max(0, stream.tell() - _CHUNK))
             return stream.read().decode(errors="replace")
     except OSError:
         return ""

@@ -65,7 +65,6 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         for values in nccl["nodes"].values():
             values.pop(key, None)
     seconds = _whole(asked.get("seconds", 3600), "run_timeout", 60)
-    probe = str(asked.get("probe") or "")
     return {
         "format": FORMAT,
         "name": name,
@@ -79,7 +78,7 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         "pod_command": _without_interface(command) if asked.get("pod_network") else command,
         "env": env,
         "nccl": nccl,
-        "probe": probe,
+        "probe": str(asked.get("probe") or ""),
         "probe_arguments": [str(word) for word in asked.get("probe_arguments") or ()],
         "gpus": bool(asked.get("gpus")),
         "network": str(asked.get("network") or ""),
