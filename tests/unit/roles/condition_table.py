@@ -869,6 +869,19 @@ TASKS = (
     ),
     Task(
         "run",
+        "handoff.yml",
+        "Read NCCL's topology on each node",
+        {"__run_handoff_container": {"container": {"Config": {"Env": ["A=1", "NCCL_TOPO_FILE=/t.xml"]}}}},
+        (
+            # An old one, which is not given to the container any more.
+            ({"__run_handoff_container": {"container": {"Config": {"Env": ["A=1"]}}}}, SKIPPED),
+            ({"__run_handoff_container": {"container": None, "exists": False}}, UNCHANGED),
+            ({"__run_handoff_container": {"msg": "no engine"}}, UNCHANGED),
+        ),
+        well=UNCHANGED,
+    ),
+    Task(
+        "run",
         "leftovers.yml",
         "Refuse to run beside a foreign job",
         {"__run_judged": {"others": [], "over": []}},
