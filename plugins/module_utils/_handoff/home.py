@@ -21,7 +21,6 @@ _SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
 # torchrun --tee: role and rank within the node.
 _TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_TAIL = 1 << 20
 _CHUNK = 1 << 20
 _MOMENTS = ("before", "after")
 
@@ -31,7 +30,7 @@ def read(folder: Path) -> dict[str, Any]:
     for module run_report. Raises RefusedError for a folder that is none of a hand-off."""
     job = _job(folder)
     logs = _files(folder, "train")
-    if not logs:
+    if not logs and not _files(folder, "probe"):
         raise RefusedError(
             "no output of the ranks in it (train.log, or train.HOST.log of each node)",
             host="report",
@@ -199,7 +198,7 @@ def _tail(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             stream.seek(0, 2)
-            stream.seek(max(0, stream.tell() - _TAIL))
+            stream.seek(max(0, stream.tell() - _CHUNK))
             return stream.read().decode(errors="replace")
     except OSError:
         return ""

@@ -29,7 +29,7 @@ _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/^+-]+")
 _QUANTITY = re.compile(r"[1-9]\d*([kKMGTmgt]i?)?[bB]?")
-_SECRET = re.compile(r"TOKEN|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN(?!IZ)|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
 # Launchers say these themselves. A value in the environment of all ranks would make each of them the same rank.
 _LAUNCHERS_OWN = re.compile(
     r"(SLURM|OMPI|PMIX|PMI|PET|TORCHELASTIC)_.*|RANK|LOCAL_RANK|GROUP_RANK|NODE_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE"
@@ -65,7 +65,6 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         for values in nccl["nodes"].values():
             values.pop(key, None)
     seconds = _whole(asked.get("seconds", 3600), "run_timeout", 60)
-    probe = str(asked.get("probe") or "")
     return {
         "format": FORMAT,
         "name": name,
@@ -76,11 +75,10 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         "slots": hosts[0]["slots"],
         "port": _whole(asked.get("port", 29500), "run_master_port", 1024, 65535),
         "command": command,
-        "own_command": bool(asked.get("own_command")),
         "pod_command": _without_interface(command) if asked.get("pod_network") else command,
         "env": env,
         "nccl": nccl,
-        "probe": probe,
+        "probe": str(asked.get("probe") or ""),
         "probe_arguments": [str(word) for word in asked.get("probe_arguments") or ()],
         "gpus": bool(asked.get("gpus")),
         "network": str(asked.get("network") or ""),
@@ -299,7 +297,7 @@ def _devices(host: str, wanted: str, facts: Mapping[str, Any] | None) -> None:
         exact = {one for one in have if one.split(":")[0] == device}
         if not exact and not wanted.startswith("="):
             exact = {one for one in have if one.startswith(device)}
-        if not exact or (port and f"{device}:{port}" not in have):
+        if not any(one.endswith(f":{port}") or not port for one in exact):
             _refuse(
                 f"no such RDMA device; there are: {', '.join(sorted(have)) or 'none'}",
                 "NCCL_IB_HCA",

@@ -57,7 +57,7 @@ _RULES = (
     ),
     Rule(
         "slurm_out_of_memory",
-        re.compile(_STEPD + r"Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=)?(?P<id>\S+?)[. ]"),
+        re.compile(_STEPD + r"Detected \d+ oom[-_]kill event\(?s?\)? in (?:StepId=|step )?(?P<id>\S+?)[. ]"),
         "the kernel ended a rank of step {id} for memory. What to do: a smaller batch, or sbatch --mem=0 for all "
         "memory of the node",
     ),
@@ -70,20 +70,20 @@ _RULES = (
     Rule(
         "slurm_rank_killed",
         re.compile(_RANK + "(?P<how>Aborted|Segmentation fault|Bus error|Illegal instruction)"),
-        "{host}: rank {rank} was ended by a signal ({how}). What to do: train.err has the rank's last words",
+        "{host}: rank {rank} was ended by a signal ({how}). What to do: the .err files have the rank's last words",
         early=True,
     ),
     Rule(
         "slurm_rank_killed",
         re.compile(_RANK + "(?P<how>Killed|Terminated)"),
         "{host}: rank {rank} was ended by a signal ({how}). What to do: dmesg on {host} tells whether the kernel did "
-        "it for memory; train.err has the rank's last words",
+        "it for memory; the .err files have the rank's last words",
         early=True,
     ),
     Rule(
         "slurm_rank_failed",
         re.compile(_RANK + r"Exited with exit code (?P<rc>\d+)"),
-        "{host}: rank {rank} ended with status {rc}. What to do: read its lines in train.err",
+        "{host}: rank {rank} ended with status {rc}. What to do: read its lines in the .err files",
         early=True,
     ),
     Rule(
@@ -99,7 +99,7 @@ _RULES = (
         "slurm_step_ended",
         re.compile(_BY_SLURM),
         "{host}: the ranks of job {id} were ended at {at}: one of them failed, or the job was cancelled. "
-        "What to do: read the last words of the ranks in train.err; sacct -j {id} -o JobID,State,ExitCode tells which",
+        "What to do: read the ranks' last words in the .err files; sacct -j {id} -o JobID,State,ExitCode tells which",
     ),
 )
 

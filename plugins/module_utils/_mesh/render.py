@@ -203,9 +203,10 @@ def files(wanted: Wanted, state: MeshState, host: str) -> tuple[dict[str, str], 
     mounted = {layout.inside(name): text for name, text in texts.items()}
     if not wanted.guide:
         return mounted, {}
-    users = {layout.known_hosts: known, layout.script: script(wanted)}
-    users[layout.config_mesh] = client_config(wanted, inside=False)
-    # A relative Include is looked up in ~/.ssh.
-    include = ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
-    keys = authorized_keys(wanted, state.account.home)
-    return {**users, **mounted}, {layout.config: include, layout.authorized_keys: keys}
+    users, blocks = {layout.script: script(wanted)}, {}
+    if wanted.host_login:
+        users.update({layout.known_hosts: known, layout.config_mesh: client_config(wanted, inside=False)})
+        # A relative Include is looked up in ~/.ssh.
+        blocks[layout.config] = ["Include {}".format(layout.config_mesh.rpartition("/")[2])]
+    blocks[layout.authorized_keys] = authorized_keys(wanted, state.account.home)
+    return {**users, **mounted}, blocks

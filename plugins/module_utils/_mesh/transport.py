@@ -79,8 +79,9 @@ class NodeTransport:
                     if len(content) > _LIMIT:
                         raise OSError(f"larger than {_LIMIT} bytes")
         except ApplyError as error:
-            # Not a directory: below a symbolic link there is nothing to see; the plan names that link.
-            if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+            # Not a directory: below a symbolic link there is nothing to see; the plan names that link. Not permitted to
+            # root: a home on NFS (root_squash), into which it has written nothing either.
+            if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError, PermissionError)):
                 return FileState(relative)
             raise
         mode = stat.S_IMODE(status.st_mode)

@@ -77,13 +77,13 @@ def engine_state(values: Values, configured: bool) -> dict[str, Any]:
         return {"pending": [], "running": [], "live_restore": False, "started": False}
     started = int(values["started"][0])
     pending = []
-    if any(int(changed) > started for changed in values.get("hook", [])):
-        pending.append(
-            "the engine was started before the NVIDIA container toolkit was installed, so it cannot give GPUs"
-        )
-    runtimes = json.loads(_first(values, "runtimes") or "{}")
-    if configured and RUNTIME not in runtimes:
-        pending.append(f"the engine has not read the runtime {RUNTIME} from its configuration")
+    # An engine that has the runtime was started with a hook; a newer hook is that of an upgrade, which needs no restart
+    # (moby, daemon/nvidia_linux.go: whether there is one is asked at the start, and it is run by its name).
+    if RUNTIME not in json.loads(_first(values, "runtimes") or "{}"):
+        if any(int(changed) > started for changed in values.get("hook", [])):
+            pending.append("the engine was started before the NVIDIA container toolkit, so it cannot give GPUs")
+        if configured:
+            pending.append(f"the engine has not read the runtime {RUNTIME} from its configuration")
     return {
         "pending": pending,
         "running": values.get("container", []),

@@ -12,6 +12,7 @@ expression with a group, what the group holds.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Any, Mapping
 
@@ -32,10 +33,10 @@ def container_state(looked: Mapping[str, Any]) -> str:
 
 def network_of(facts: Mapping[str, Any], address: str) -> str:
     for fact in facts.values():
-        if isinstance(fact, Mapping) and isinstance(fact.get("ipv4"), Mapping):
-            ipv4 = fact["ipv4"]
-            if ipv4.get("address") == address:
-                return f"{ipv4['network']}/{ipv4['prefix']}"
+        interface = fact if isinstance(fact, Mapping) else {}
+        for own in (interface.get("ipv4"), *(interface.get("ipv4_secondaries") or ()), *(interface.get("ipv6") or ())):
+            if isinstance(own, Mapping) and own.get("address") == address:
+                return str(ipaddress.ip_interface(f"{address}/{own['prefix']}").network)
     return ""
 
 

@@ -150,6 +150,13 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     assert "460627968" in problem["message"] and "104857600" in problem["message"]
 
 
+@pytest.mark.parametrize("step", ["StepId=7.0.", "StepId=7.0 cgroup.", "step 7.0 cgroup.", "StepId=7.batch."])
+def test_step_of_an_oom_kill_is_named_by_every_release(tmp_path: Path, step: str) -> None:
+    """With "step" in the source of Slurm 19.05, with "StepId=" and "cgroup" in that of 20.11."""
+    problem = ended_with(tmp_path, f"slurmstepd: error: Detected 1 oom-kill event(s) in {step} Some of your")
+    assert problem["code"] == "slurm_out_of_memory" and " step 7 " in problem["message"]
+
+
 @pytest.mark.parametrize(
     ("lines", "code"),
     [
@@ -196,6 +203,19 @@ def test_a_job_without_an_end_or_with_a_bad_one_says_so(tmp_path: Path) -> None:
     (folder / "status.gpu02").write_text("124\n")
     (problem,) = read(folder)["problems"]
     assert problem["code"] == "job_failed" and "gpu02: 124" in problem["message"]
+
+
+def test_job_that_ended_in_its_probe_is_reported_with_its_end(tmp_path: Path) -> None:
+    """The scripts start no training then, and the figures of a probe are no result."""
+    folder = results(tmp_path / "7")
+    for name in ("started", "ended", "nccl.gpu01.1.log"):
+        (folder / name).unlink()
+    (folder / "train.log").rename(folder / "probe.log")
+    (folder / "probe.err").write_text("srun: error: gpu02: task 2: Exited with exit code 3\n")
+    (folder / "status").write_text("3\n")
+    found = read(folder)
+    assert [problem["code"] for problem in found["problems"]] == ["slurm_rank_failed"]
+    assert (found["result"]["ok"], found["result"]["total"], found["log"]) == (False, None, "")
 
 
 def test_slurm_says_nothing_of_a_job_that_ended_well() -> None:

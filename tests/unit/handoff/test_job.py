@@ -114,6 +114,20 @@ def test_what_a_person_set_goes_before_what_was_computed_on_every_node() -> None
     assert all("NCCL_IB_HCA" not in values for values in job["nccl"]["nodes"].values())
 
 
+@pytest.mark.parametrize("wanted", ["mlx5:1", "mlx5_0:1,mlx5_1", "=mlx5_0", "^mlx5_7"])
+def test_devices_that_nccl_finds_are_accepted(wanted: str) -> None:
+    """Without = a name is the beginning of one, with a port too."""
+    both = {"devices": [{"name": "mlx5_0", "port": 1}, {"name": "mlx5_1", "port": 1}]}
+    job = job_of(asked(env={"NCCL_IB_HCA": wanted}, facts={"gpu01": both, "gpu02": both}))
+    assert job["env"]["NCCL_IB_HCA"] == wanted
+    with pytest.raises(RefusedError):
+        job_of(asked(env={"NCCL_IB_HCA": "mlx5:2"}, facts={"gpu01": both, "gpu02": both}))
+
+
+def test_setting_of_a_tokenizer_is_no_secret() -> None:
+    assert job_of(asked(env={"TOKENIZERS_PARALLELISM": "false"}))["env"] == {"TOKENIZERS_PARALLELISM": "false"}
+
+
 def test_each_node_has_its_own_file_and_what_is_alike_stands_in_the_common_one() -> None:
     files = files_of(job_of(asked()), {})
     assert "NCCL_IB_HCA==mlx5_0:1\n" in files["nccl.d/gpu01.env"]

@@ -132,6 +132,12 @@ def test_a_pod_has_its_nodes_variables_devices_memory_and_image(manifest: str) -
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
+def test_pod_without_devices_asks_for_no_memory(manifest: str) -> None:
+    """A node with less than a limit of memory is never chosen for the pod."""
+    assert worker(manifest, **JOBS["cpu"])["containers"][0]["resources"]["limits"] == {}
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
 def test_a_pod_with_a_network_of_its_own_gets_no_name_of_the_nodes_interfaces(manifest: str) -> None:
     text = render(manifest, asked(pod_network="rail-1"), TOPOLOGY)
     assert "hostNetwork" not in text
@@ -165,6 +171,61 @@ def lists(value: Any) -> Iterator[list[Any]]:
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from lists(inner)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pinned"),
+    [
+        ({}, True),
+        ({"mpi": 5}, True),
+        ({"pod_network": "rail-1"}, False),
+        ({"network": "fd00::/64", "hosts": [{"name": "gpu01", "address": "fd00::1"}]}, False),
+    ],
+    ids=str,
+)
+def test_mpi_of_an_mpijob_keeps_to_the_nodes_network(changes: dict[str, Any], pinned: bool) -> None:
+    """On the network of the nodes it would take docker0, which every node with Docker has with the same address."""
+    (*_maps, document) = yaml.safe_load_all(render("mpijob.yaml", asked(**changes)))
+    words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert ("--mca btl_tcp_if_include 192.0.2.0/24" in " ".join(words)) is pinned
+
+
+def test_sshd_of_a_worker_starts_in_an_image_without_host_keys(tmp_path: Path) -> None:
+    """mpi-operator brings no host keys, and mounts the login as a secret, whose directory all may write to."""
+    for name in ("ssh-keygen", "sshd"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    shell, option, script = worker("mpijob.yaml")["containers"][0]["command"]
+    script = script.replace("/usr/sbin/sshd", str(tmp_path / "sshd")).replace("/run/sshd", str(tmp_path / "run"))
+    done = subprocess.run(
+        ["/bin/sh", option, script], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True
+    )
+    assert (shell, (tmp_path / "run").is_dir()) == ("sh", True)
+    options = f"-p 2200 -o StrictModes=no -o SetEnv=PATH={tmp_path}:/bin"
+    assert done.stdout.splitlines() == ["ssh-keygen -A", f"sshd -De {options}"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "options", "rc"),
+    [("gpu", [], 0), ("gpu,debug", [], 0), ("", ["-p", "debug,gpu"], 0), ("", [], 0), ("gpu,none", [], 65)],
+)
+def test_job_for_several_partitions_is_submitted(tmp_path: Path, partition: str, options: list[str], rc: int) -> None:
+    """Slurm starts a job in the first of a list of partitions that has room for it."""
+    for name, text in {
+        "sbatch": "echo submitted",
+        "srun": "echo --container-env",
+        "sinfo": 'case "$*" in *%T*) echo idle;; *%G*) echo gpu:h100:8;; *) printf "%s 1\\n" gpu debug;; esac',
+        "scontrol": "echo SelectType = select/cons_tres",
+        "submit.sh": render("submit.sh", asked(partition=partition)),
+        "resnet50.sbatch": render("resnet50.sbatch", asked(partition=partition)),
+    }.items():
+        (tmp_path / name).write_text(text if name[0] == "r" or name == "submit.sh" else f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / "submit.sh", *options],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (rc, "" if rc else "submitted\n"), done.stderr
 
 
 @pytest.mark.parametrize("script", ["resnet50.sbatch", "submit.sh", "torchrun.sh", "on-node.sh", "counters.sh"])

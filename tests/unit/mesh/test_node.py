@@ -180,6 +180,16 @@ def test_topology_head_accepts_only_the_heads_container(pair: Any) -> None:
     assert [line.rsplit(" ", 1)[1] for line in authorized(one) if "command=" in line] == ["gpu02:container"]
 
 
+def test_without_host_login_the_user_logs_in_as_before(pair: Any) -> None:
+    """ssh offers a host of `config_mesh` the key of the mesh alone (IdentitiesOnly), which opens no login then."""
+    one, _two, peers = pair
+    one.run(peers=peers)
+    assert effective(one.ssh / "config_mesh", "10.0.0.2")["identitiesonly"] == "yes"
+    one.run(peers=peers, host_login=False)
+    assert not {"config", "config_mesh", "known_hosts_mesh"} & {path.name for path in one.ssh.iterdir()}
+    assert one.run(peers=peers, host_login=False)["changed"] is False
+
+
 def test_host_login_can_be_left_out(pair: Any) -> None:
     one, _two, peers = pair
     one.run(peers=peers, host_login=False)

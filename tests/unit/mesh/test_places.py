@@ -38,6 +38,22 @@ def test_everything_that_the_container_mounts_is_roots(node: Node) -> None:
     assert all(path.lstat().st_uid == 0 and not path.lstat().st_mode & 0o022 for path in found)
 
 
+def test_home_on_nfs_that_root_may_not_read_is_no_hindrance(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transport `container` has nothing in the user's home; the guide's way has, and says what it cannot do."""
+    opened = os.open
+
+    def squashed(path: Any, *arguments: Any, **named: Any) -> int:
+        if path == str(node.home):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", squashed)
+    assert joined(node)["changed"] is True
+    assert joined(node)["changed"] is False
+    with pytest.raises(ApplyError, match="Permission denied"):
+        node.identity()
+
+
 # ----------------------------------------------------------------------------------------------- where names can be led
 
 

@@ -280,9 +280,11 @@ TASKS = (
             ({"__container_gpu_way": "nodes"}, "there is no /dev/nvidia*"),
             ({"__container_gpu_way": "nodes", "__container_gpu_nodes": ["/dev/nvidia0"]}, OK),
             ({"__container_has_cdi": False, **CHECK}, OK),
-            ({"__container_engine_state": PENDING}, "engine stops theirs"),
-            ({"__container_engine_state": PENDING, "__container_use_gpus": False}, OK),
-            ({"__container_engine_state": PENDING, **CHECK}, OK),
+            ({"__container_engine_state": PENDING, "__container_gpu_way": "hook"}, "engine stops theirs"),
+            # CDI needs neither the hook nor the runtime.
+            ({"__container_engine_state": PENDING}, OK),
+            ({"__container_engine_state": PENDING, "__container_gpu_way": "none"}, OK),
+            ({"__container_engine_state": PENDING, "__container_gpu_way": "hook", **CHECK}, OK),
             ({"__container_toolkit": False}, "Run the entry point toolkit"),
             ({"__container_toolkit": False, "__container_use_gpus": False}, OK),
             ({"__container_node": {**NODE, "rdma": False}}, "/dev/infiniband exists: False"),
@@ -866,8 +868,23 @@ TASKS = (
                 {"item": {"content": "TkNDTF9ERUJVRz1JTkZPCg==", "item": {"name": "gpu01"}}},
                 "belongs to another owner: NCCL_DEBUG=INFO",
             ),
+            # Its file has the node's own name.
+            ({"item": {"content": "QQ==", "item": {"name": "a", "hostname": "node1.example.org"}}}, "nccl.d/node1.env"),
             ({"item": {"msg": "file not found", "item": {"name": "gpu01"}}}, OK),
         ),
+    ),
+    Task(
+        "run",
+        "handoff.yml",
+        "Read NCCL's topology on each node",
+        {"__run_handoff_container": {"container": {"Config": {"Env": ["A=1", "NCCL_TOPO_FILE=/t.xml"]}}}},
+        (
+            # An old one, which is not given to the container any more.
+            ({"__run_handoff_container": {"container": {"Config": {"Env": ["A=1"]}}}}, SKIPPED),
+            ({"__run_handoff_container": {"container": None, "exists": False}}, UNCHANGED),
+            ({"__run_handoff_container": {"msg": "no engine"}}, UNCHANGED),
+        ),
+        well=UNCHANGED,
     ),
     Task(
         "run",

@@ -78,7 +78,8 @@ LOADED = ',"nvidia":{"path":"nvidia-container-runtime"}'
         (PROBE % (900, LOADED), True, []),
         (PROBE % (1000, LOADED), True, []),
         (PROBE % (900, ""), False, []),
-        (PROBE % (1001, LOADED), True, ["before the NVIDIA container toolkit"]),
+        (PROBE % (1001, LOADED), True, []),  # an upgrade of the toolkit
+        (PROBE % (1001, ""), False, ["before the NVIDIA container toolkit"]),
         (PROBE % (900, ""), True, ["has not read the runtime nvidia"]),
         (PROBE % (1001, ""), True, ["before the NVIDIA", "has not read"]),
         ("hook 1001\n", True, []),  # no engine runs

@@ -51,6 +51,13 @@ def test_its_own_sleep_is_nobody() -> None:
     assert inside("sleep infinity") == []
 
 
+@pytest.mark.parametrize("entry", ["", "/opt/nvidia/nvidia_entrypoint.sh "])
+def test_its_own_init_is_nobody_whatever_the_images_entry_point(entry: str) -> None:
+    """NGC images have an entry point, which stands in the command line of the engine's init."""
+    init = f"(exec -a '/sbin/docker-init -- {entry}sleep' sleep infinity)"
+    assert inside(init, "sleep infinity") == []
+
+
 def named(name: str, seconds: int) -> str:
     return f"(exec -a '{name}' sleep {seconds})"
 
@@ -104,3 +111,11 @@ def test_a_restart_is_refused_as_well() -> None:
     (condition,) = block[refuse]["ansible.builtin.assert"]["that"]
     assert not holds(condition, __container_inside={"stdout": "7 mpirun"})
     assert holds(condition, __container_inside={"stdout": ""})
+
+
+def test_absent_takes_the_ca_away_and_leaves_the_sites_client_key() -> None:
+    """Docker and Podman read client.cert and client.key of a registry in the directory of its CA."""
+    block: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/install_ca.yml").read_text())[0]["block"]
+    made = [one["ansible.builtin.copy"]["dest"] for one in block if "ansible.builtin.copy" in one]
+    absent: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/absent.yml").read_text())
+    assert [one["ansible.builtin.file"]["path"] for one in absent if "ansible.builtin.file" in one] == made

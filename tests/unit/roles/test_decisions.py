@@ -93,6 +93,20 @@ def test_each_rank_has_the_name_of_its_host_and_the_network_is_that_of_the_head(
     assert "container" not in found["hosts"][0]
 
 
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [("198.51.100.11", "198.51.100.0/24"), ("2001:db8::11", "2001:db8::/64"), ("192.0.2.99", "")],
+)
+def test_network_of_a_second_address_or_of_ipv6_is_found(address: str, network: str) -> None:
+    interface = {
+        "ipv4": {"address": "192.0.2.11", "network": "192.0.2.0", "prefix": "24"},
+        "ipv4_secondaries": [{"address": "198.51.100.11", "network": "198.51.100.0", "prefix": "24"}],
+        "ipv6": [{"address": "2001:db8::11", "prefix": "64", "scope": "global"}],
+    }
+    found = decide("mpi_hosts", hosts=[{**HOSTS[0], "address": address}], interfaces={"ansible_ens192": interface})
+    assert found["network"] == network
+
+
 def test_answers_belong_to_the_host_of_their_rank() -> None:
     said = "[1,1]<stdout>:GPU 0: B\n[1,0]<stdout>:GPU 0: A\n[1,0]<stdout>:RDMA mlx5_0\n[1,0]<stderr>:GPU 9: no\n"
     find = {"gpus": "^GPU [0-9]+:", "rdma": "^RDMA (.*)"}
