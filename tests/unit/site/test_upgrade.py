@@ -316,5 +316,6 @@ def test_fabric_without_an_answer_is_no_proof() -> None:
     ],
 )
 def test_fabric_is_played_with_the_arguments_of_this_run(playbook: str, expected: str) -> None:
-    words = ["ansible-playbook", "-i", "hosts.yml", playbook, "-e", "a=1"]
-    assert fabric_pair.command(words, [playbook]) == ["ansible-playbook", "-i", "hosts.yml", expected, "-e", "a=1"]
+    words = ["ansible-playbook", "-i", "hosts.yml", "-l", "gpu02,esx02", playbook, "-e", "a=1"]
+    played = ["ansible-playbook", "-i", "hosts.yml", "-l", "gpu02,esx02", expected, "-e", "a=1", "--limit", "all"]
+    assert fabric_pair.command(words, [playbook]) == played
