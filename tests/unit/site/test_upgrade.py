@@ -89,6 +89,15 @@ def test_host_that_was_rebooted_for_its_firmware_is_proved_in_the_same_run() -> 
     assert pending(NEW + record(firmware=True), host_boot=after)["restart"] == "none"
 
 
+def test_node_without_packages_of_its_own_has_nothing_to_do() -> None:
+    """One node goes first, and of the others the inventory names the scheduler alone."""
+    known = {"upgraded": "gpu02", "hostvars": {"gpu02": {"rocemesh_upgrade": {"scheduler": {"kind": "slurm"}}}}}
+    named = {key: trust_as_template(value) for key, value in READ["vars"].items()}
+    told = trust_as_template(READ["environment"]["PACKAGES"])
+    assert not str(Templar(loader=DataLoader(), variables={**known, **named}).template(told)).strip()
+    assert decide("upgrade", wanted={}, probe="apt_rc 0\n")["texts"] == []
+
+
 @pytest.mark.parametrize(
     ("rdma", "gpus", "begins"),
     [
