@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.values import words
 
 from tests.older_core import trust_as_template
 from tests.unit.roles.collection import ROOT, tasks
@@ -88,3 +89,18 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
     }
     templar = Templar(loader=DataLoader(), variables={"hostvars": hostvars, **variables})
     assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds
+
+
+@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02"])
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("window_skipped", "rocemesh_skip_hosts"),
+        ("window_accepted_boots", "rocemesh_accept_boot"),
+        ("window_adopted", "rocemesh_adopt_maintenance"),
+    ],
+)
+def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: str) -> None:
+    """A name that is left out counts: else its host is restarted."""
+    templar = Templar(loader=DataLoader(), variables={"hostvars": {"localhost": {}}, variable: given})
+    assert templar.template(trust_as_template(window_variables()[name])) == words(given) == ["esx01", "esx02"]
