@@ -46,9 +46,11 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
                 unknown.append(f"{host} ({layer})")
             else:
                 rows += plan_table.rows_of(layer, host, said, summary)
-    rows += _windows(rows, options, variables, unknown)
+    closed = {each["host"]: each["left_out"] for each in variables.get("window_plan") or ()}  # of playbook reboot
+    rows += _windows(rows, {**options, "left_out": closed}, variables, unknown)
     rows = plan_table.together(rows)
     lines = plan_table.table(rows, options["batch"], whole=not unknown)
+    lines += [f"{host}: no window: {why}." for host, why in closed.items() if why]
     if unknown:
         lines.append(f"Not known, because it was not played or did not get that far: {', '.join(unknown)}.")
     if options["show"]:
@@ -73,7 +75,7 @@ def _windows(
             return []
         found[name] = facts
     minutes = (options["minutes_host_reboot"], options["minutes_power_cycle"])
-    return plan_table.windows(rows, found["hosts"], found["vms"], found["nics"], minutes)
+    return plan_table.windows(rows, found["hosts"], found["vms"], found["nics"], minutes, left_out=options["left_out"])
 
 
 def _facts(what: str, source: Any, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
