@@ -160,18 +160,6 @@ def test_a_fact_of_another_form_is_refused_and_shown(fact: Any) -> None:
         decide("site_plan", variables, layers={"switch": ["switches", "switch_plan"]})
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"layers": {"switch": "switches"}}, "group and the name of the fact"),
-        ({"layers": {}, "waiting": {"hosts": ["a", "b"]}}, "give hosts, vms, nics"),
-    ],
-)
-def test_options_that_name_no_fact_are_refused(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        decide("site_plan", SITE, **options)
-
-
 def test_the_table_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr(Display, "display", lambda _self, text, *_more, **_named: shown.append(text))
