@@ -825,6 +825,9 @@ TASKS = (
             ({"__run_gpus": {"gpu01": [], "gpu02": []}}, SKIPPED),
             ({"__run_gpus": {"gpu01": [], "gpu02": []}, "run_expect_gpus": "true"}, "nvidia-smi on this host"),
             ({"__run_gpus": {"gpu01": ["a"]}, "run_expect_gpus": "false"}, SKIPPED),
+            # As YAML reads them without quotes, which the specification of the argument takes.
+            ({"__run_gpus": {"gpu01": [], "gpu02": []}, "run_expect_gpus": True}, "nvidia-smi on this host"),
+            ({"__run_gpus": {"gpu01": ["a"]}, "run_expect_gpus": False}, SKIPPED),
         ),
     ),
     Task(
