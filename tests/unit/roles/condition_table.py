@@ -1046,4 +1046,17 @@ TASKS = (
             ({"__fabric_reasons": ["x"], **CHECK}, SKIPPED),
         ),
     ),
+    Task(
+        "preflight",
+        "main.yml",
+        "Preflight | Stop before anything is changed",
+        {"__preflight": {"ready": True}, "preflight_fail": True},
+        (
+            (
+                {"__preflight": {"ready": False, "table": ["! fd00::e: ssh: No route. What to do: look."]}},
+                ": fd00::e: ssh.",
+            ),
+            ({"__preflight": {"ready": False, "table": ["? a: b: c."]}, "preflight_fail": False}, SKIPPED),
+        ),
+    ),
 )
