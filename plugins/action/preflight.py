@@ -20,7 +20,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import jinja2
 import yaml
 from ansible.errors import AnsibleError
-from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE, boolean
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.release import __version__ as ansible_version
 from jinja2 import meta
 
@@ -28,7 +28,7 @@ from ..module_utils._judge.finding import NOTE, WARNING, Finding
 from ..module_utils._preflight import controller, devices, layers, nodes, relations
 from ..module_utils._preflight import variables as inventory
 from ..module_utils._preflight.findings import summary
-from ..module_utils._preflight.values import forms, plain
+from ..module_utils._preflight.values import forms, plain, truth
 from ..module_utils._site.systems import PARTS
 from ..modules.preflight import DOCUMENTATION
 from ..plugin_utils import inventory_names, stage_options
@@ -59,11 +59,11 @@ _FILES: Mapping[str, str] = {
     "rocemesh_vcenter_ca_path": "download vCenter's root CA (https://VCENTER/certs/download.zip), put it there as PEM",
     "container_registry_ca_path": "put the CA of the registry's certificate there",
 }
-# A file that no stage opens may be missing: variable -> the one that says so, and its value.
-_UNLESS: Mapping[str, tuple[str, str]] = {
-    "switch_known_hosts": ("switch_host_key_checking", "false"),
-    "switch_ca_path": ("switch_validate_certs", "false"),
-    "rocemesh_vcenter_ca_path": ("rocemesh_vcenter_validate_certs", "false"),
+# A file that no stage opens may be missing: variable -> the one that says so, if it is false.
+_IF: Mapping[str, str] = {
+    "switch_known_hosts": "switch_host_key_checking",
+    "switch_ca_path": "switch_validate_certs",
+    "rocemesh_vcenter_ca_path": "rocemesh_vcenter_validate_certs",
 }
 
 _CONTEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads"
@@ -312,14 +312,12 @@ def _files(hostvars: Any, own: Sequence[str], names: Mapping[str, set[str]]) -> 
     for host in own:
         for variable, remedy in _FILES.items():
             path = str(_value(hostvars, host, variable) or "") if variable in names[host] else ""
-            switch, said = _UNLESS.get(variable, ("", ""))
-            if str(_value(hostvars, host, switch)).lower() == said:
+            if truth(_value(hostvars, host, _IF.get(variable, ""))) is False:
                 continue
             if path and (variable, path) not in seen:
                 seen.add((variable, path))
                 yield from _file(variable, path, remedy, pathlib.Path(os.path.expandvars(path)).expanduser())
-        wanted = _value(hostvars, host, "container_build")
-        if str(wanted).lower() in BOOLEANS_FALSE:
+        if truth(_value(hostvars, host, "container_build")) is False:
             continue
         dockerfile = str(_value(hostvars, host, "container_build_dockerfile") or "")
         context = str(_value(hostvars, host, "container_build_context") or "")

@@ -139,7 +139,7 @@ def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
             found[name] = str(value)
         elif "/" in name or name == "vcenter":
             found |= facts.pieces(name, value)
-        elif value.get("said"):
+        elif "said" in value:
             found |= host_output.pieces(name, value)
         else:
             rows = [row for row in value.get("results") or () if row.get("rc") is not None]

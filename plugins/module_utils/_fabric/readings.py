@@ -49,7 +49,8 @@ def fabric_from(
         name = str(host["name"])
         if name in chosen:
             raise RefusedError("is listed twice", host=name, thing="fabric_hosts", remedy="list each host once")
-        ports = [port for port in (readings.get(name) or {}).get("devices") or () if _usable(name, port, nets, notes)]
+        read = (_addressed(port, nets) for port in (readings.get(name) or {}).get("devices") or ())
+        ports = [port for port in read if _usable(name, port, nets, notes)]
         ports.sort(key=lambda port: (len(str(port["name"])), str(port["name"])))  # mlx5_10 comes after mlx5_9
         chosen[name] = _in_rails(name, ports, nets)
     if not nets:
@@ -75,7 +76,7 @@ def fabric_from(
     gpus = judge(fabric.hosts, readings, known_xids)
     return Readings(
         fabric,
-        {nic: str(port["netdev"] or "") for nic, port in flat.items()},
+        {nic: str(port.get("gid_netdev") or port["netdev"] or "") for nic, port in flat.items()},
         (*_odd_ones(fabric, flat), *_absent(fabric, readings), *gpus.faults),
         (*notes, *gpus.notes),
         any(bool((readings.get(name) or {}).get("simulated")) for name in chosen),
@@ -96,6 +97,15 @@ def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Finding]:
     for nic in sorted(fabric.absent):
         given = readings.get(fabric.hosts[fabric.host_of(nic)]) or {}
         yield fault("absent", Place("nic", (nic,)), why=given.get("error") or "no usable RoCE v2 port was read")
+
+
+def _addressed(port: Mapping[str, Any], nets: Sequence[Any]) -> Mapping[str, Any]:
+    """The port with that GID of it which lies in a network, the chosen one if it does; ``gid_netdev``: maybe a VLAN."""
+    gids = [gid for gid in port.get("gids") or () if gid["type"] == "RoCE v2" and gid["ipv4"]]
+    for gid in sorted(gids, key=lambda gid: bool(gid["index"] != port["roce_gid_index"])):
+        if not nets or any(ipaddress.ip_address(gid["ipv4"]) in net for net in nets):
+            return {**port, "roce_gid_index": gid["index"], "roce_gid_ipv4": gid["ipv4"], "gid_netdev": gid["netdev"]}
+    return port
 
 
 def _usable(name: str, port: Mapping[str, Any], nets: Sequence[Any], notes: list[str]) -> bool:

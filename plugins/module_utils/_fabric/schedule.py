@@ -52,8 +52,6 @@ class Tournament(Sequence[Pair]):
 
     def __iter__(self) -> Iterator[Pair]:
         """As by index, without asking for everything again at each one."""
-        if not len(self):
-            return
         yield self[0]
         rails, number, last = self.fabric.rails, self.number, self.players - 1
         mine, theirs = self.rail, (self.rail + self.shift) % rails

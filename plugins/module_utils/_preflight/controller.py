@@ -74,11 +74,9 @@ def _pip(seen: Controller, requirement: str) -> str:
 
 def older(version: str, than: str) -> bool:
     """By the numbers at the start of each part; "2.19.0rc1" counts as 2.19.0, what has no number as 0."""
-    left, right = _numbers(version), _numbers(than)
-    width = max(len(left), len(right))
-    return left + (0,) * (width - len(left)) < right + (0,) * (width - len(right))
+    return _numbers(version) < _numbers(than)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    parts = (re.match(r"\d+", part) for part in version.split(".")[:4])
+    parts = (re.match(r"\d+", part) for part in [*version.split("."), "", "", ""][:4])
     return tuple(int(match.group()) if match else 0 for match in parts)

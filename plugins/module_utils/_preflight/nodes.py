@@ -15,8 +15,6 @@ from .devices import clock, failed
 from .findings import found, from_sentence
 
 LEAST_PYTHON = "3.8"
-# What modules of an ansible-core say that the Python of the node is too old for.
-_OLD_PYTHON = re.compile(r"requires a minimum of Python version", re.IGNORECASE)
 _SAYS = Sentences(__file__, "node_says.yml")
 # Of images with CUDA torch 20 GiB and more are unpacked on each node.
 IMAGE_GIB = 40.0
@@ -37,9 +35,6 @@ def judge(place: str, reading: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
         text = re.sub(r"@{3,}\s*|@\s+WARNING: (.*?)\s+@", r"\1", message or "no answer").strip()
         finding = found("node_unreachable", place, text=text.removeprefix("Task failed: "))
         yield dataclasses.replace(finding, remedy=_known(text, "ssh").get("remedy", finding.remedy))
-        return
-    if reading.get("failed") and _OLD_PYTHON.search(message):
-        yield found("node_python", place, text=message.strip(), remedy=systems.OLD_PYTHON)
         return
     if reading.get("failed"):
         for finding in failed(place, "node", reading):

@@ -10,6 +10,7 @@ from .._judge.finding import Finding
 from .._layer import RefusedError
 from .._nvue import plan as nvue
 from .._onyx import plan as onyx
+from .._site import schedule
 from .._switch import request as asking
 from .findings import grouped
 from .values import shown, table, truth, words
@@ -180,17 +181,12 @@ def _of_vm(said: Said) -> Wrong:
 def _longest(given: Any) -> int:
     """Minutes of the longest window of a day; 0 where there is one that is not of a day, or none."""
     windows = given if isinstance(given, list) else [given]
-    clocks = [
-        [_clock(window.get(key)) for key in ("start", "end")] for window in windows if isinstance(window, Mapping)
-    ]
-    known = len(clocks) == len(windows) and all(at >= 0 for row in clocks for at in row)
-    return max(((end - start) % _DAY or _DAY for start, end in clocks), default=0) if known else 0
-
-
-def _clock(value: Any) -> int:
-    """Minutes since midnight, as YAML reads 22:00 without quotes; -1 where it is no time of day."""
-    found = re.match(r"^(\d{1,2}):(\d{2})$", str(value))
-    return int(found[1]) * 60 + int(found[2]) if found else value if isinstance(value, int) else -1
+    try:
+        clocks = [[schedule.clock(window, key) for key in ("start", "end")] for window in windows]
+    except (ValueError, AttributeError):  # what is wrong with it is a finding of its own
+        return 0
+    spans = (60 * (end.hour - start.hour) + end.minute - start.minute for start, end in clocks)
+    return max((span % _DAY or _DAY for span in spans), default=0)
 
 
 def _of_host(said: Said, nodes: Sequence[Said]) -> Wrong:

@@ -77,12 +77,14 @@ def windows(
     vms: Mapping[str, Mapping[str, Any]],
     nics: Mapping[str, Mapping[str, Any]],
     minutes: tuple[int, int],
+    *,
+    left_out: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """The maintenance windows that what waits now, and what ``rows`` would add to it, need together.
 
     ``hosts``, ``vms``, ``nics``: as `reboot.windows` takes them, read before anything was changed; ``minutes``: of a
-    host that restarts, of one whose VMs alone are powered off and on. A card or a kernel setting that this run would
-    change waits for the host as soon as it is changed.
+    host that restarts, of one whose VMs alone are powered off and on; ``left_out``: host -> why it gets none. A card or
+    a kernel setting that this run would change waits for the host as soon as it is changed.
     """
     waiting = {device for row in rows if row.restart == _RESTARTS[Reboot.ESXI_HOST.value] for device in row.devices}
 
@@ -98,8 +100,8 @@ def windows(
     guests = {device for row in rows if row.restart == _RESTARTS[reboot.GUEST] for device in row.devices}
     upgrades = {vm: {"texts": ["this run"], "restart": reboot.GUEST} for vm in guests}
     of_host, of_vms = minutes
-    for window in reboot.windows(after(hosts), vms, after(nics), upgrades=upgrades):
-        for vm, changes in window.changes.items():
+    for window in reboot.windows(after(hosts), vms, after(nics), left_out=left_out, upgrades=upgrades):
+        for vm, changes in window.changes.items() if window.needed else ():
             found += [Row((vm,), str(change["text"]), restart="VM off and on") for change in changes]
         if window.reboot:
             what, restart, lasts = "one restart of the host", "ESXi host", of_host

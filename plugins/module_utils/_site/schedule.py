@@ -32,7 +32,7 @@ def batch_size(max_unavailable: Any, hosts: int) -> int:
     return max(1, min(number, max(hosts, 1)))
 
 
-def _clock(window: Mapping[str, Any], name: str) -> datetime.time:
+def clock(window: Mapping[str, Any], name: str) -> datetime.time:
     value = window.get(name)
     if isinstance(value, int) and not isinstance(value, bool):  # YAML reads an unquoted 22:00 as 1320 (base 60)
         value = f"{value // 60}:{value % 60:02d}"
@@ -81,7 +81,7 @@ def _span(window: Mapping[str, Any], now: datetime.datetime) -> tuple[datetime.d
     if unknown:
         raise ValueError(f"change window: no such day {unknown[0]!r}. What to do: write {', '.join(DAYS)}.")
     zone = _zone(str(window.get("timezone", "UTC")))
-    start, end_time = _clock(window, "start"), _clock(window, "end")
+    start, end_time = clock(window, "start"), clock(window, "end")
     here = now.astimezone(zone)
     for back in (0, 1):  # one that began yesterday may still be open
         day = here.date() - datetime.timedelta(days=back)

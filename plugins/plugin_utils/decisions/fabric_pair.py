@@ -47,11 +47,13 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def command(words: Sequence[str], playbooks: Sequence[str]) -> list[str]:
-    """This command with playbook fabric in the place of its own, which is named by a path or by the collection."""
+    """This command with playbook fabric in the place of its own, which is named by a path or by the collection, and
+    without its --limit (the last one counts): the other end of the pair may be outside of it."""
     first = str(playbooks[0])
     fabric = str(pathlib.Path(first).with_name("fabric.yml")) if first.endswith((".yml", ".yaml")) else ""
     fabric = fabric or f"{first.rpartition('.')[0]}.fabric"
-    return [fabric if word == first else word for word in words if word == first or word not in playbooks]
+    kept = [fabric if word == first else word for word in words if word == first or word not in playbooks]
+    return [*kept, "--limit", "all"]
 
 
 def judged(

@@ -18,8 +18,6 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     groups, hosts = context.variables["groups"], context.variables["hostvars"]
     folded = {}
     for layer, source in options["layers"].items():
-        if not isinstance(source, (list, tuple)) or len(source) != 2:
-            raise ValueError(f"layers: {layer} is {source!r}; give the inventory group and the name of the fact")
         group, fact = source
         folded[layer] = fold({host: hosts[host][fact] for host in groups.get(group, ()) if hosts[host].get(fact)})
     return {"layers": folded}

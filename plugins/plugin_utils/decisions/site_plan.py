@@ -40,15 +40,16 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     rows: list[plan_table.Row] = []
     unknown: list[str] = []
     for layer, source in options["layers"].items():
-        summary = source[2] if isinstance(source, (list, tuple)) and len(source) == 3 else ""
-        for host, said in _facts(f"layers: {layer}", source, variables):
+        for host, said in _facts(source, variables):
             if said is None:
                 unknown.append(f"{host} ({layer})")
             else:
-                rows += plan_table.rows_of(layer, host, said, summary)
-    rows += _windows(rows, options, variables, unknown)
+                rows += plan_table.rows_of(layer, host, said, *source[2:])
+    closed = {each["host"]: each["left_out"] for each in variables.get("window_plan") or ()}  # of playbook reboot
+    rows += _windows(rows, {**options, "left_out": closed}, variables, unknown)
     rows = plan_table.together(rows)
     lines = plan_table.table(rows, options["batch"], whole=not unknown)
+    lines += [f"{host}: no window: {why}." for host, why in closed.items() if why]
     if unknown:
         lines.append(f"Not known, because it was not played or did not get that far: {', '.join(unknown)}.")
     if options["show"]:
@@ -62,23 +63,19 @@ def _windows(
 ) -> list[plan_table.Row]:
     if not options["waiting"]:
         return []
-    if set(options["waiting"]) != set(_WAITING):
-        raise ValueError(f"waiting has {', '.join(sorted(options['waiting']))}; give {', '.join(_WAITING)}")
     found: dict[str, dict[str, Any]] = {}
     for name in _WAITING:
-        facts = dict(_facts(f"waiting: {name}", options["waiting"][name], variables))
+        facts = dict(_facts(options["waiting"][name], variables))
         missing = [host for host, said in facts.items() if said is None]
         if missing:
             unknown += [f"{host} (window)" for host in missing]
             return []
         found[name] = facts
     minutes = (options["minutes_host_reboot"], options["minutes_power_cycle"])
-    return plan_table.windows(rows, found["hosts"], found["vms"], found["nics"], minutes)
+    return plan_table.windows(rows, found["hosts"], found["vms"], found["nics"], minutes, left_out=options["left_out"])
 
 
-def _facts(what: str, source: Any, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _facts(source: Sequence[str], variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each host of the group with its fact, None if it has none."""
-    if not isinstance(source, (list, tuple)) or len(source) not in (2, 3):
-        raise ValueError(f"{what} is {source!r}; give the inventory group and the name of the fact")
     for host in variables["groups"].get(source[0], ()):
         yield host, variables["hostvars"][host].get(source[1])

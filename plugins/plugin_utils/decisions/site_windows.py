@@ -55,6 +55,12 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _plan(options: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    unknown = [name for name in (*options["left_out"], *options["accepted_boots"]) if name not in hostvars]
+    if unknown:  # a host that a person means to leave out would be restarted
+        raise ValueError(
+            f"localhost: rocemesh_skip_hosts or rocemesh_accept_boot is {', '.join(unknown)}, expected hosts of the "
+            "inventory. No window was opened. Correct the names."
+        )
     hosts = {name: hostvars[name] for name in options["hosts"]}
     vms = {name: hostvars[name] for name in options["vms"]}
     places: Mapping[str, Any] = next((facts["window_rows"] for facts in hosts.values() if "window_rows" in facts), {})

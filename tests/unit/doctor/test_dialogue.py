@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,10 @@ def test_no_other_playbook_and_none_without_an_answer_is_ended() -> None:
         if answered:
             callback.v2_runner_on_ok(_Result(3))
         callback.v2_playbook_on_stats(None)
+
+
+def test_no_callback_stands_behind_the_one_that_ends_the_run() -> None:
+    """The journal has no last line otherwise, and calls a run interrupted that has an answer."""
+    config = configparser.ConfigParser()
+    config.read(Path(__file__).parents[3] / "ansible.cfg")
+    assert config["defaults"]["callbacks_enabled"].endswith(CallbackModule.CALLBACK_NAME)

@@ -371,7 +371,7 @@ def test_registered_loop_is_split_per_command() -> None:
     given = {
         "gpu01": {"results": rows},
         "gpu02": {"unreachable": True},
-        "gpu03": {"said": "", "error": "no answer"},
+        "gpu03": {"said": "", "error": "Missing sudo password"},
         "gpu04": {"said": asked, "since": 0, "error": ""},
         "loose.txt": "text",
     }
@@ -381,7 +381,7 @@ def test_registered_loop_is_split_per_command() -> None:
         "hosts/gpu01/dmesg.txt": "quiet",
         "hosts/gpu01/nvidia-smi.txt": "no\ndriver",
         "hosts/gpu02/answer": "unreachable: did not answer",
-        "hosts/gpu03/answer": "unreachable: did not answer",
+        "hosts/gpu03/answer": "unreachable: Missing sudo password\n",
         "loose.txt": "text",
     }
 

@@ -49,6 +49,11 @@ def test_mesh_is_known_if_every_guest_answers(second: dict[str, Any], expected: 
     assert rendered("drift_mesh_known", hostvars=hostvars, ansible_play_hosts_all=list(hostvars)) is expected
 
 
+def test_mesh_is_not_known_to_a_run_with_limit() -> None:
+    """Role mesh refuses one, which would count as a difference."""
+    assert rendered("drift_mesh_known", hostvars={}, ansible_play_hosts_all=["gpu01"], ansible_limit="gpu01") is False
+
+
 @pytest.mark.parametrize("play", PLAYS[1:], ids=lambda play: play["name"])
 def test_what_fails_in_a_layer_ends_no_other(play: dict[str, Any]) -> None:
     assert "any_errors_fatal" not in play

@@ -230,6 +230,24 @@ def test_ports_that_are_no_roce_are_left_out_and_told() -> None:
     assert "gpu01 mlx5_1:1 is left out: InfiniBand, not Ethernet" in part["report"]["notes"]
 
 
+@pytest.mark.parametrize(("first", "networks"), [("172.16.0.1", True), (None, True), (None, False)])
+def test_address_of_a_vlan_is_that_of_its_rail(first: str | None, networks: bool) -> None:
+    """The interface of the port is the one below it, which may have an address of another network first."""
+    on_vlan = {"index": 5, "type": "RoCE v2", "ipv4": "10.1.0.3", "netdev": "ens1.111"}
+    others = [{"index": 3, "type": "RoCE v2", "ipv4": first, "netdev": "ens1"}] if first else []
+    older = {"index": 4, "type": "RoCE v1", "ipv4": "10.1.0.3", "netdev": "ens1.111"}
+    read = {
+        "roce_gid_index": 3 if first else 5,
+        "roce_gid_ipv4": first or "10.1.0.3",
+        "gids": [*others, older, on_vlan],
+    }
+    what = site(changed={(2, 1): read}, **({} if networks else {"networks": []}))
+    plan = json.loads(zlib.decompress(base64.b64decode(next_part(what, [])["plan"])))
+    nic = plan["hosts"][2]["rails"][1]
+    assert (nic["address"], nic["gid_index"], nic["netdev"]) == ("10.1.0.3", 5, "ens1.111")
+    assert plan["absent"] == [] and plan["hosts"][1]["rails"][1]["netdev"] == "ens1"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -375,6 +375,8 @@ UNUSUAL: dict[str, Inventory] = {
     "guest-networks-around-rails": _with(G, size=RAILS, guest_networks=["10.96.0.0/12"]),
     "pci-without-domain": _with(gpu_vm_gpu_pci_ids={"0": "3b:00.0"}),
     "esxi-hosts-without-vcenter": _alone(),
+    "words-of-ini": _with(rocemesh_vcenter_validate_certs="no", rocemesh_vcenter_ca_path="/nowhere/ca.pem",
+                          switch_host_key_checking="off", switch_known_hosts="/nowhere/known_hosts"),
     "words-of-yaml": _with(gpu_vm_final_power=True, container_nccl_topology=False),
     "one-name-of-container": _with(container_name="trainer", mesh_container_name="trainer", run_container="trainer"),
     "no-limits": _with(container_memlock=-1, container_shm_size="64m"),

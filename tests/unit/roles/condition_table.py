@@ -833,6 +833,9 @@ TASKS = (
             ({"__run_gpus": {"gpu01": [], "gpu02": []}}, SKIPPED),
             ({"__run_gpus": {"gpu01": [], "gpu02": []}, "run_expect_gpus": "true"}, "nvidia-smi on this host"),
             ({"__run_gpus": {"gpu01": ["a"]}, "run_expect_gpus": "false"}, SKIPPED),
+            # As YAML reads them without quotes, which the specification of the argument takes.
+            ({"__run_gpus": {"gpu01": [], "gpu02": []}, "run_expect_gpus": True}, "nvidia-smi on this host"),
+            ({"__run_gpus": {"gpu01": ["a"]}, "run_expect_gpus": False}, SKIPPED),
         ),
     ),
     Task(
@@ -1064,6 +1067,19 @@ TASKS = (
             ({"__fabric_reasons": ["no check is younger than a day"]}, "no check is younger than a day"),
             ({"__fabric_reasons": ["x"], "fabric_gate": "warn"}, SKIPPED),
             ({"__fabric_reasons": ["x"], **CHECK}, SKIPPED),
+        ),
+    ),
+    Task(
+        "preflight",
+        "main.yml",
+        "Preflight | Stop before anything is changed",
+        {"__preflight": {"ready": True}, "preflight_fail": True},
+        (
+            (
+                {"__preflight": {"ready": False, "table": ["! fd00::e: ssh: No route. What to do: look."]}},
+                ": fd00::e: ssh.",
+            ),
+            ({"__preflight": {"ready": False, "table": ["? a: b: c."]}, "preflight_fail": False}, SKIPPED),
         ),
     ),
 )

@@ -239,6 +239,8 @@ FOUND: dict[str, Any] = {
 
 def test_a_node_that_stage_image_found_right_is_not_read_again() -> None:
     assert holds("container", "__container_known", FOUND)
+    # As YAML reads off without quotes.
+    assert holds("container", "__container_known", {**FOUND, "container_nccl_topology": False})
     # The role mesh is not part of every play.
     alone = {key: value for key, value in FOUND.items() if not key.startswith("mesh_")}
     assert holds("container", "__container_known", alone)

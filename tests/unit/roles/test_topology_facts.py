@@ -47,6 +47,18 @@ def test_every_start_of_a_container_knows_the_devices(path: Any) -> None:
             assert read and "pci_facts" in task["vars"]["container_nccl_topology_facts"], task["name"]
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "read"),
+    [({}, {}, False), ({"container_nccl_topology": False}, {}, False), ({}, {"container_nccl_topology": "auto"}, True)],
+)
+def test_devices_are_read_if_a_vm_needs_them(first: dict[str, Any], other: dict[str, Any], read: bool) -> None:
+    """Of one that is not the first, too; off without quotes is false."""
+    (task,) = load(PLAYBOOKS[0].parent / _PCI)
+    known = {"groups": {"gpu_vms": ["gpu01", "gpu02"]}, "hostvars": {"gpu01": first, "gpu02": other}}
+    asked = trust_as_template("{{ " + task["when"] + " }}")
+    assert Templar(DataLoader(), known).template(asked) is read
+
+
 def test_without_the_devices_another_container_is_asked_for() -> None:
     def volumes(facts: Any) -> Any:
         told = nccl_topology(facts, GUEST, "gpu01", strict=False)

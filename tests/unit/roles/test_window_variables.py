@@ -9,9 +9,10 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible_collections.rocemesh.multinode.plugins.module_utils._preflight.values import words
 
 from tests.older_core import trust_as_template
-from tests.unit.roles.collection import ROOT, tasks
+from tests.unit.roles.collection import ROOT, load, tasks
 
 REBOOT = "rocemesh.multinode.esxi_reboot"
 # The page's table: `rocemesh_NAME` | default | meaning
@@ -88,3 +89,36 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
     }
     templar = Templar(loader=DataLoader(), variables={"hostvars": hostvars, **variables})
     assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds
+
+
+@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02"])
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("window_skipped", "rocemesh_skip_hosts"),
+        ("window_accepted_boots", "rocemesh_accept_boot"),
+        ("window_adopted", "rocemesh_adopt_maintenance"),
+    ],
+)
+def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: str) -> None:
+    """A name that is left out counts: else its host is restarted."""
+    templar = Templar(loader=DataLoader(), variables={"hostvars": {"localhost": {}}, variable: given})
+    assert templar.template(trust_as_template(window_variables()[name])) == words(given) == ["esx01", "esx02"]
+
+
+@pytest.mark.parametrize(
+    ("playbook", "name"),
+    [
+        ("reboot.yml", "What waits - ESXi hosts"),
+        ("drift.yml", "Kernel settings of the ESXi hosts"),
+        ("remove_host.yml", "Removal - mesh of the other nodes"),
+    ],
+)
+def test_host_that_is_named_by_an_ipv6_address_is_left_out(playbook: str, name: str) -> None:
+    """Behind ! Ansible takes it apart at its colons, and leaves nothing out. The others keep their order: the first may
+    be the head."""
+    (play,) = [play for play in load(ROOT / "playbooks" / playbook) if play.get("name") == name]
+    hosts = ["fd00::e", "h3", "h2", "h1", "h4"]
+    local = {"window_not_asked": hosts[:1], "drift_not_asked": hosts[:1]}
+    known = {"groups": {"esxi_hosts": hosts, "gpu_vms": hosts}, "hostvars": {"localhost": local}, "host": hosts[0]}
+    assert Templar(loader=DataLoader(), variables=known).template(trust_as_template(play["hosts"])) == hosts[1:]

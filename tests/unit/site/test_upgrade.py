@@ -69,11 +69,12 @@ READ = next(task for task in tasks(ROOT / "playbooks/tasks/upgrade_read.yml") if
 
 
 def test_host_that_was_rebooted_for_its_firmware_is_proved_in_the_same_run() -> None:
-    """Boot times are read when a run begins: those of before the window would ask for the reboot again."""
+    """Boot times are read when a run begins: those of before the window would ask for the reboot again. --limit may
+    leave the first host out."""
     vm = {"esxi_host_moid": "host-1", "vcenter_uuid": "a"}
     known = {
-        "groups": {"esxi_hosts": ["esx01"]},
-        "hostvars": {"esx01": {"window_rows": {"esx01": {**vm, "boot_time": MONDAY}}}},
+        "groups": {"esxi_hosts": ["esx00", "esx01"]},
+        "hostvars": {"esx00": {}, "esx01": {"window_rows": {"esx01": {**vm, "boot_time": MONDAY}}}},
         "vm": vm,
     }
     told = trust_as_template(READ["rocemesh.multinode.decide"]["options"]["host_boot"])
@@ -86,6 +87,15 @@ def test_host_that_was_rebooted_for_its_firmware_is_proved_in_the_same_run() -> 
         assert asked(window_reboot=none_done) == MONDAY
     after = asked(window_reboot={"boot_time_after": TUESDAY})
     assert pending(NEW + record(firmware=True), host_boot=after)["restart"] == "none"
+
+
+def test_node_without_packages_of_its_own_has_nothing_to_do() -> None:
+    """One node goes first, and of the others the inventory names the scheduler alone."""
+    known = {"upgraded": "gpu02", "hostvars": {"gpu02": {"rocemesh_upgrade": {"scheduler": {"kind": "slurm"}}}}}
+    named = {key: trust_as_template(value) for key, value in READ["vars"].items()}
+    told = trust_as_template(READ["environment"]["PACKAGES"])
+    assert not str(Templar(loader=DataLoader(), variables={**known, **named}).template(told)).strip()
+    assert decide("upgrade", wanted={}, probe="apt_rc 0\n")["texts"] == []
 
 
 @pytest.mark.parametrize(
@@ -315,5 +325,6 @@ def test_fabric_without_an_answer_is_no_proof() -> None:
     ],
 )
 def test_fabric_is_played_with_the_arguments_of_this_run(playbook: str, expected: str) -> None:
-    words = ["ansible-playbook", "-i", "hosts.yml", playbook, "-e", "a=1"]
-    assert fabric_pair.command(words, [playbook]) == ["ansible-playbook", "-i", "hosts.yml", expected, "-e", "a=1"]
+    words = ["ansible-playbook", "-i", "hosts.yml", "-l", "gpu02,esx02", playbook, "-e", "a=1"]
+    played = ["ansible-playbook", "-i", "hosts.yml", "-l", "gpu02,esx02", expected, "-e", "a=1", "--limit", "all"]
+    assert fabric_pair.command(words, [playbook]) == played
