@@ -153,8 +153,9 @@ def test_problems_are_named(text: str, code: str) -> None:
 
 
 def test_failures_say_what_to_do() -> None:
-    (problem,) = perftest.read(" Failed status 4: wr_id 0 syndrom 0x51\n").problems
-    assert "ATS" in problem.message
+    for text in ("status 4: wr_id 0 syndrom 0x51", "status-local protection error (4): wr_id 0 syndrom 0x51"):
+        (problem,) = perftest.read(f" Failed {text}\n").problems
+        assert "ATS" in problem.message
     (problem,) = perftest.read(" Couldn't connect to gpu02:18515\n").problems
     assert "gpu02:18515" in problem.message
 
