@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -573,6 +574,17 @@ def test_roce_is_told_from_infiniband() -> None:
 )
 def test_distance_is_named_by_version(version: tuple[int, int] | None, number: int, name: str | None) -> None:
     assert distance_name(version, number) == name
+
+
+@pytest.mark.parametrize(("gpu", "verdict"), [(1, "gdrdma"), (5, "unknown")])
+def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) -> None:
+    """Not by the device of its process, since 2.24 (src/graph/paths.cc); rank 1 uses no network."""
+    extra = f"GPU Direct RDMA Disabled for GPU {gpu} / HCA 0 (distance 9 > 5)"
+    text = Job("2.27.7", hosts=HOSTS[:2], gpus=3, extra=(extra,)).text()
+    text = re.sub(
+        r"rank (\d) nranks 6 cudaDev \d nvmlDev \d busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \1 busId \1", text
+    )
+    assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
 
 
 def test_result_is_plain_data() -> None:

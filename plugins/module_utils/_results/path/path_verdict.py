@@ -263,7 +263,7 @@ class _Judge:
         return ""
 
     def _is_gpu_of(self, gpu: str, process: Process) -> bool:
-        return any(rank.process == process and gpu in (str(rank.device), rank.bus_id) for rank in self._log.ranks)
+        return any(rank.process == process and gpu in (str(rank.rank), rank.bus_id) for rank in self._log.ranks)
 
     def _second_network(self) -> str:
         """A communicator over TCP beside those whose channels are in the log: its channels would say so, or are not
