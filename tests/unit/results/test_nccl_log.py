@@ -192,6 +192,7 @@ def test_line_about_gpudirect(line: str, expected: tuple[Any, ...]) -> None:
         ("Failed to initialize any NET plugin", "network_refused"),
         ("Error: network IB not found.", "network_refused"),
         ("NET/IB : mlx5_0:1 async fatal event: port error", "ib_async_event"),
+        ("NET/IB : mlx5_0:1 Got async error event: port error", "ib_async_event"),
     ],
 )
 def test_warning_becomes_a_problem(line: str, code: str) -> None:
