@@ -202,6 +202,17 @@ def test_warning_becomes_a_problem(line: str, code: str) -> None:
     assert [*found.warnings] == [f"gpu01:1000: {line}"]
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1", "110 Connection timed out"),
+        ("Call to ibv_reg_mr_iova2 failed with error Bad address errno 14", "ulimit -l"),
+    ],
+)
+def test_a_failed_call_is_told_with_its_reason(line: str, said: str) -> None:
+    assert said in only(line, WARN).problems[0].message
+
+
 def test_environment_and_version_are_kept() -> None:
     found = parse("NCCL version 2.27.6+cuda13.0\n" + INFO + "NCCL_IB_DISABLE set by environment to 0.\n")
     assert [*found.versions] == ["2.27.6"]
