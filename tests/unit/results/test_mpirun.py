@@ -258,7 +258,7 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
         (1, IB + "with error 12, opcode 1, len 0, vendor err 129\n", "rdma_retries", ("vm2",)),
         (1, "[1,2]<stdout>:" + IB + "from peer 192.0.2.11<4> with status=12\n", "rdma_retries", ("gpu01", "gpu03")),
         (1, IB + "from peer 192.0.2.11<4> with status=IBV_WC_LOC_PROT_ERR(4)\n", "rdma_protection", ("gpu01", "vm2")),
-        (1, "[1,1]<stdout>:gpu02:1:2 [0] init.cc:9 NCCL WARN Cuda failure 2 'out of memory'\n", "gpu_memory", ("gpu02",)),
+        (1, "[1,1]<stdout>:gpu02:1:2 [0] a.cc:9 NCCL WARN Cuda failure 2 'out of memory'\n", "gpu_memory", ("gpu02",)),
         (1, " Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81\n", "rdma_retries", ()),
         (1, "ibvwrap.cc:288 NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Operation\n", "dmabuf", ()),
         (1, "[1,1]<stdout>:gpu02: Test NCCL failure common.cu:499 'unhandled error'\n", "nccl_tests", ("gpu02",)),
