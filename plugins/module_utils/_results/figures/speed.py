@@ -26,7 +26,6 @@ LEAST_COPY = 0.7
 LEAST_BYTES = 1 << 20
 WHAT = "all-reduce alone, after the training"
 GOOD, BAD, NOT_MEASURED = "good", "bad", "not measured"
-STATES = (GOOD, BAD, NOT_MEASURED)
 
 
 @dataclasses.dataclass(frozen=True)
