@@ -55,9 +55,6 @@ class Speed:
     share: float | None = None
     nvlink_share: float | None = None
 
-    def as_result(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "slow_copies": [*map(dataclasses.asdict, self.slow_copies)]}
-
 
 def judge(
     per_rank: Sequence[Mapping[str, Any]],
