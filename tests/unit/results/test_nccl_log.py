@@ -468,6 +468,13 @@ def test_collective_that_was_given_up_is_named_with_its_ranks(status: str, done:
     assert ([problem.code for problem in log.problems], log.good) == (["collective_timeout"], False)
 
 
+def test_ranks_of_a_group_are_named_as_in_the_job() -> None:
+    """PyTorch numbers them by the group in its brackets, and by the job in front of the line."""
+    text = GAVE_UP.format(rank=1, number="SeqNum=7, ", call="BROADCAST", ms=5000) + STATUS.format(rank=1, done=6)
+    (found,) = parse(text.replace("[rank1]:", "[rank5]:")).timeouts
+    assert (found["ranks"], found["completed"]) == ([5], 6)
+
+
 def test_collectives_without_a_number_and_several_of_them_are_kept_apart() -> None:
     calls = [("ALLREDUCE", ""), ("ALLGATHER", "SeqNum=4, "), ("ALLGATHER", "SeqNum=5, ")]
     text = "".join(GAVE_UP.format(rank=1, number=number, call=call, ms=5000) for call, number in calls)
