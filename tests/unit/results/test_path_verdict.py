@@ -587,6 +587,15 @@ def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) ->
     assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
 
 
+@pytest.mark.parametrize("distance", ["GPU 1 / HCA 0 (distance 9 > 5)", "GPU 0 / HCA 0 (distance 4 > 0)"])
+def test_a_distance_that_does_not_matter_is_no_cause(distance: str) -> None:
+    """That of a GPU that uses no network, and one that is too long only because a variable allows none."""
+    variable = "NCCL_NET_GDR_LEVEL set by environment to LOC"
+    job = Job("2.27.7", hosts=HOSTS[:2], gpus=3, send=STAGED, receive=STAGED)
+    text = dataclasses.replace(job, extra=(f"GPU Direct RDMA Disabled for {distance}", variable)).text()
+    assert judge(parse(text), 6, HOSTS[:2]).reason.endswith(variable)
+
+
 def test_result_is_plain_data() -> None:
     result = judge(parse(Job(send=STAGED).text()), 4, HOSTS).as_result()
     assert result["counts"] == {"rdma_via_host": 4}
