@@ -80,11 +80,12 @@ class Record:
 @dataclasses.dataclass
 class _Sized:
     """A table by message size, of no reader. ``program``: OSU, IMB, or empty: not known; ``measured``: bytes (0 without
-    sizes), microseconds and GB/s, each 0 where there is no such column."""
+    sizes), microseconds and GB/s in one direction, each 0 where there is no such column."""
 
     line: int
     program: str
     columns: list[str] = dataclasses.field(default_factory=list)
+    both: bool = False  # directions are added up
     measured: list[tuple[int, float, float]] = dataclasses.field(default_factory=list)
     ended: bool = False
 
@@ -265,7 +266,8 @@ class JobOutput:
         title, head, last = line.search("sized_title"), line.search("sized_head"), self._sized[-1:]
         if title or (head and not (last and not last[0].measured)):
             known = ["size", "MB/s" if re.search("Bandwidth|Rate", text) else "us"] if title and title["OSU"] else []
-            self._sized.append(_Sized(at, title.lastgroup or "" if title else "", known))
+            both = line.search("sized_both") is not None
+            self._sized.append(_Sized(at, title.lastgroup or "" if title else "", known, both))
         if head and not title:
             self._sized[-1].columns = job_form("sized_gap").split(text)
         for table in self._sized if line.search("sized_end") else ():
@@ -273,7 +275,7 @@ class JobOutput:
         took = self._perftest.rows > before
         row = _row(text.split(), last[0].columns) if last and text[:1].isdigit() and not took else None
         if row and len(last[0].measured) < _TABLE_LINES:
-            last[0].measured.append(row)
+            last[0].measured.append((*row[:2], row[2] / (1 + last[0].both)))
         self._works.extend([at] if row or took else [])
         return bool(row) or took
 

@@ -68,6 +68,19 @@ def test_tables_of_imb_are_read_to_their_end() -> None:
     assert gaps(cut) == ["last_row"]
 
 
+@pytest.mark.parametrize(("both", "seen"), [(49.0, []), (22.5, ["figure"])], ids=["sound", "half a link"])
+def test_two_directions_in_one_figure_are_compared_as_one(both: float, seen: list[str]) -> None:
+    link = "        rate:            200 Gb/sec (4X HDR)\n"
+    head = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+    row = f" 65536 5000 {8 * both:.2f} {8 * both:.2f} {both * 1e3 / 65536:.6f}\n"
+    assert gaps(ask(link + PERFTEST.format(kind="RDMA_Write Bidirectional BW") + head + row + RULE)) == seen
+    rows = [f"67108864{both * 1e3:24.2f}"]
+    assert gaps(ask(link + osu("Bi-Directional Bandwidth", "Size      Bandwidth (MB/s)", rows))) == seen
+    sendrecv = "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n"
+    time = 2 * 67108864 / both / 1e3
+    assert gaps(ask(link + imb("Sendrecv", sendrecv, [(67108864, time, time, time, both * 1e3)]) + IMB_END)) == seen
+
+
 def test_a_smaller_last_size_is_the_end_if_the_program_says_so() -> None:
     assert ask(imb("PingPong", PINGPONG, [(0, 0.4, 0), (4096, 1.5, 2800)]) + IMB_END)["shown"]
 

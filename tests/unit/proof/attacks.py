@@ -957,13 +957,14 @@ def _say(site: Site, host: str, text: str) -> None:
 @attack("path")
 def nccl_says_gpudirect_is_disabled(site: Site, dice: random.Random) -> Any:
     """NCCL found no way for a NIC into GPU memory."""
+    host = dice.choice(site.hosts)
     text = dice.choice(
         (
-            "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (no module)",
-            "NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 0 (distance 9 > 5)",
+            "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (no module)",
+            f"GPU Direct RDMA Disabled for GPU {site.rank_of(host)} / HCA 0 (distance 9 > 5)",
         )
     )
-    _say(site, dice.choice(site.hosts), text)
+    _say(site, host, f"NCCL INFO {text}")
 
 
 @attack("path")

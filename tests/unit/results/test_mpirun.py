@@ -234,6 +234,13 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
             "ranks_unreachable",
             ("gpu02",),
         ),
+        (
+            1,
+            "[1,0]<stdout>:gpu01:1:2 [0] misc/socket.cc:578 NCCL WARN socketPollConnect: connect to 192.0.2.12<40001> "
+            "returned No route to host, exceeded error retry count after 35 attempts\n",
+            "ranks_unreachable",
+            ("gpu02",),
+        ),
         (255, "nvidia@192.0.2.13: Permission denied (publickey).\n" + BOX, "permission_denied", ("gpu03",)),
         (255, "Bad owner or permissions on /root/.ssh/config\n" + BOX, "key_file_refused", ()),
         (1, "Error response from daemon: Container 3f2a is not running\n" + BOX, "container_not_running", ()),
@@ -250,6 +257,9 @@ def test_a_network_that_open_mpi_ignored_is_the_cause_only_where_nothing_else_is
         (1, IB + "from peer 198.51.100.12<6> with error 4, len 0\n", "rdma_protection", ("198.51.100.12", "vm2")),
         (1, IB + "with error 12, opcode 1, len 0, vendor err 129\n", "rdma_retries", ("vm2",)),
         (1, "[1,2]<stdout>:" + IB + "from peer 192.0.2.11<4> with status=12\n", "rdma_retries", ("gpu01", "gpu03")),
+        (1, IB + "from peer 192.0.2.11<4> with status=IBV_WC_LOC_PROT_ERR(4)\n", "rdma_protection", ("gpu01", "vm2")),
+        (1, "[1,1]<stdout>:gpu02:1:2 [0] a.cc:9 NCCL WARN Cuda failure 2 'out of memory'\n", "gpu_memory", ("gpu02",)),
+        (1, " Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81\n", "rdma_retries", ()),
         (1, "ibvwrap.cc:288 NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Operation\n", "dmabuf", ()),
         (1, "[1,1]<stdout>:gpu02: Test NCCL failure common.cu:499 'unhandled error'\n", "nccl_tests", ("gpu02",)),
         (1, "OCI runtime exec failed: exec failed: unable to start container process: x\n", "container_exec", ()),

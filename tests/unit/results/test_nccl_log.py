@@ -192,6 +192,7 @@ def test_line_about_gpudirect(line: str, expected: tuple[Any, ...]) -> None:
         ("Failed to initialize any NET plugin", "network_refused"),
         ("Error: network IB not found.", "network_refused"),
         ("NET/IB : mlx5_0:1 async fatal event: port error", "ib_async_event"),
+        ("NET/IB : mlx5_0:1 Got async error event: port error", "ib_async_event"),
     ],
 )
 def test_warning_becomes_a_problem(line: str, code: str) -> None:
@@ -199,6 +200,17 @@ def test_warning_becomes_a_problem(line: str, code: str) -> None:
     assert [problem.code for problem in found.problems] == [code]
     assert found.problems[0].message.startswith("gpu01:1000: ")
     assert [*found.warnings] == [f"gpu01:1000: {line}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1", "110 Connection timed out"),
+        ("Call to ibv_reg_mr_iova2 failed with error Bad address errno 14", "ulimit -l"),
+    ],
+)
+def test_a_failed_call_is_told_with_its_reason(line: str, said: str) -> None:
+    assert said in only(line, WARN).problems[0].message
 
 
 def test_environment_and_version_are_kept() -> None:
@@ -454,6 +466,13 @@ def test_collective_that_was_given_up_is_named_with_its_ranks(status: str, done:
         {"call": "BROADCAST", "number": 7, "seconds": 600.088, "completed": completed, "ranks": [0, 3]}
     ]
     assert ([problem.code for problem in log.problems], log.good) == (["collective_timeout"], False)
+
+
+def test_ranks_of_a_group_are_named_as_in_the_job() -> None:
+    """PyTorch numbers them by the group in its brackets, and by the job in front of the line."""
+    text = GAVE_UP.format(rank=1, number="SeqNum=7, ", call="BROADCAST", ms=5000) + STATUS.format(rank=1, done=6)
+    (found,) = parse(text.replace("[rank1]:", "[rank5]:")).timeouts
+    assert (found["ranks"], found["completed"]) == ([5], 6)
 
 
 def test_collectives_without_a_number_and_several_of_them_are_kept_apart() -> None:

@@ -53,6 +53,14 @@ def test_eight_gpus_of_one_host_unchecked_with_a_line_of_nccl_inside() -> None:
     assert table.bus_factor() == pytest.approx(2 * 7 / 8, rel=1e-3)
 
 
+def test_groups_beside_each_other_have_the_factor_of_one_group() -> None:
+    """NCCL_TESTS_SPLIT: a communicator for every second rank, and rank 0 prints what its own one did."""
+    listed = re.sub(r"(Rank  [13]) Group  0", r"\1 Group  1", devices())
+    for factor, good in ((1.0, True), (1.5, False)):
+        rows = row(1048576, factor=factor) + row(2097152, factor=factor)
+        assert nccl_tests.read(HEAD + listed + COLUMNS + rows + footer(8.0 * factor), 4, 4).good is good
+
+
 def test_old_table_of_sixteen_ranks_without_root_column() -> None:
     result = nccl_tests.read(log("nccl_tests_16_ranks_roce.txt"), expected_ranks=16)
     (table,) = result.parts

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path import path_verdict
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log
 
 from tests.unit.proof.truth import Run
+from tests.unit.results.nccl_shapes import Job
 
 
-def _calls(run: Run) -> tuple[int, int]:
+def _calls(text: str, hosts: Sequence[str], size: int) -> tuple[int, int]:
     """Python calls of reader and judge, resumed generators among them."""
-    text = run.nccl()
     count = 0
 
     def note(_frame: Any, event: str, _argument: Any) -> None:
@@ -27,9 +27,9 @@ def _calls(run: Run) -> tuple[int, int]:
         sys.setprofile(note)
         try:
             if step == "read":
-                log = nccl_log.read(text, run.hosts)
+                log = nccl_log.read(text, hosts)
             else:
-                assert path_verdict.judge(log, run.size, run.hosts).verdict == "gdrdma"
+                assert path_verdict.judge(log, size, hosts).verdict == "gdrdma"
         finally:
             sys.setprofile(None)
         found.append(count)
@@ -39,6 +39,14 @@ def _calls(run: Run) -> tuple[int, int]:
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 def test_calls_of_twice_the_ranks_are_twice_as_many(algorithm: str) -> None:
     # The first run also compiles what is asked later on.
-    _first, small, large = (_calls(Run("x", nodes=nodes, gpus=4, rails=4, algorithm=algorithm)) for nodes in (8, 8, 16))
+    runs = [Run("x", nodes=nodes, gpus=4, rails=4, algorithm=algorithm) for nodes in (8, 8, 16)]
+    _first, small, large = (_calls(run.nccl(), run.hosts, run.size) for run in runs)
     for few, many in zip(small, large):
         assert 1.5 < many / few < 2.4, (small, large)
+
+
+def test_calls_for_what_speaks_against_gpudirect_grow_with_the_ranks() -> None:
+    far = tuple(f"GPU Direct RDMA Disabled for GPU {gpu} / HCA 1 (distance 9 > 5)" for gpu in range(8))
+    jobs = [Job("2.27.7", tuple(f"gpu{host:02}" for host in range(hosts)), 4, extra=far) for hosts in (8, 8, 16)]
+    _first, small, large = (_calls(job.text(), job.hosts, job.size) for job in jobs)
+    assert large[1] / small[1] < 2.4, (small, large)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -573,6 +574,26 @@ def test_roce_is_told_from_infiniband() -> None:
 )
 def test_distance_is_named_by_version(version: tuple[int, int] | None, number: int, name: str | None) -> None:
     assert distance_name(version, number) == name
+
+
+@pytest.mark.parametrize(("gpu", "verdict"), [(1, "gdrdma"), (5, "unknown")])
+def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) -> None:
+    """Not by the device of its process, since 2.24 (src/graph/paths.cc); rank 1 uses no network."""
+    extra = f"GPU Direct RDMA Disabled for GPU {gpu} / HCA 0 (distance 9 > 5)"
+    text = Job("2.27.7", hosts=HOSTS[:2], gpus=3, extra=(extra,)).text()
+    text = re.sub(
+        r"rank (\d) nranks 6 cudaDev \d nvmlDev \d busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \1 busId \1", text
+    )
+    assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
+
+
+@pytest.mark.parametrize("distance", ["GPU 1 / HCA 0 (distance 9 > 5)", "GPU 0 / HCA 0 (distance 4 > 0)"])
+def test_a_distance_that_does_not_matter_is_no_cause(distance: str) -> None:
+    """That of a GPU that uses no network, and one that is too long only because a variable allows none."""
+    variable = "NCCL_NET_GDR_LEVEL set by environment to LOC"
+    job = Job("2.27.7", hosts=HOSTS[:2], gpus=3, send=STAGED, receive=STAGED)
+    text = dataclasses.replace(job, extra=(f"GPU Direct RDMA Disabled for {distance}", variable)).text()
+    assert judge(parse(text), 6, HOSTS[:2]).reason.endswith(variable)
 
 
 def test_result_is_plain_data() -> None:

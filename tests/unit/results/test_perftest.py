@@ -64,8 +64,9 @@ def test_mib_is_the_same_unit_as_mb() -> None:
 
 def test_bidirectional_adds_both_directions() -> None:
     text = TITLE.replace("BW", "Bidirectional BW") + GBITS + " 65536 1000 390.00 380.00 0.362396\n"
-    (test,) = perftest.read(text).parts
-    assert (test.bidirectional, len(test.problems)) == (True, 0)
+    for verb in ("RDMA_Write", "RDMA_Write_imm", "Send_imm"):
+        (test,) = perftest.read(text.replace("RDMA_Write", verb)).parts
+        assert (test.verb, test.bidirectional, len(test.problems)) == (verb, True, 0)
     (test,) = perftest.read(text.replace("Bidirectional ", "")).parts
     assert [problem.code for problem in test.problems.all()] == ["unit_disagrees"]
 
@@ -153,8 +154,9 @@ def test_problems_are_named(text: str, code: str) -> None:
 
 
 def test_failures_say_what_to_do() -> None:
-    (problem,) = perftest.read(" Failed status 4: wr_id 0 syndrom 0x51\n").problems
-    assert "ATS" in problem.message
+    for text in ("status 4: wr_id 0 syndrom 0x51", "status-local protection error (4): wr_id 0 syndrom 0x51"):
+        (problem,) = perftest.read(f" Failed {text}\n").problems
+        assert "ATS" in problem.message
     (problem,) = perftest.read(" Couldn't connect to gpu02:18515\n").problems
     assert "gpu02:18515" in problem.message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -151,9 +152,9 @@ def test_what_is_measured_alone_is_due_at_the_counters_too() -> None:
 
 def test_only_what_is_slow_is_told_to_the_doctor_under_the_names_of_the_inventory() -> None:
     hosts = {"node1": "gpu01", "node2": "gpu02"}
-    good = speed.judge(ranks(seconds_for(11.0)), WIRE, 4, None).as_result()
+    good = dataclasses.asdict(speed.judge(ranks(seconds_for(11.0)), WIRE, 4, None))
     assert run_facts.speed(good, hosts) == run_facts.speed({}, hosts) == {}
-    bad = speed.judge(ranks(seconds_for(5.0), copies=(24.0, 6.0, 24.0, 24.0)), WIRE, 4, None).as_result()
+    bad = dataclasses.asdict(speed.judge(ranks(seconds_for(5.0), copies=(24.0, 6.0, 24.0, 24.0)), WIRE, 4, None))
     told = run_facts.speed(bad, hosts)
     assert [each["value"] for each in json.loads(told["job/facts/speed.json"])] == ["5 of 12 GB/s"]
     (copy,) = json.loads(told["hosts/node2/facts/gpu-copy.json"])

@@ -26,7 +26,6 @@ LEAST_COPY = 0.7
 LEAST_BYTES = 1 << 20
 WHAT = "all-reduce alone, after the training"
 GOOD, BAD, NOT_MEASURED = "good", "bad", "not measured"
-STATES = (GOOD, BAD, NOT_MEASURED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +54,6 @@ class Speed:
     slow_copies: tuple[Copy, ...] = ()
     share: float | None = None
     nvlink_share: float | None = None
-
-    def as_result(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "slow_copies": [*map(dataclasses.asdict, self.slow_copies)]}
 
 
 def judge(

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from ..readers.nccl_facts import Channel, Edge, Hca, NcclLog, Process
+from ..readers.nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process
 from ..readers.reading import Problem, picked, shown
 from ..readers.reading import names as listed
 from .ranks import Ranks
@@ -126,6 +126,11 @@ class _Judge:
             self._by_process[channel.process].append(channel)
         self._connected = {entry for entries in log.connected.values() for entry in entries}
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
+        # By host, and GPUs as NCCL names them: with thousands of ranks nothing may be searched for.
+        self._refused: dict[str | None, list[GdrLine]] = collections.defaultdict(list)
+        for line in (line for line in log.gdr if not line.enabled):
+            self._refused[line.process.host].append(line)
+        self._gpus = {(rank.process, gpu) for rank in log.ranks for gpu in (str(rank.rank), rank.bus_id)}
 
     def verdict(self) -> PathVerdict:
         log = self._log
@@ -157,7 +162,7 @@ class _Judge:
             return SOCKETS, reason("one_end", process=process.name, line=line.rstrip(), why=why)
         for each in self._to_unheard():
             if each.direction == "receive" and not each.gdr:
-                why = why_staged(self._log, each.process, "receive")
+                why = self._why_staged(each.process, [each.device], "receive")
                 return VIA_HOST, reason("one_end", process=each.process.name, line=each.line.rstrip(), why=why)
         return UNKNOWN, ""
 
@@ -247,23 +252,30 @@ class _Judge:
 
     def _disabled(self) -> str:
         """NCCL says that a NIC has no GPUDirect RDMA, or none for this GPU, and a channel takes it with GDRDMA."""
-        for line in self._log.gdr:
-            if line.enabled:
-                continue
-            host = line.process.host
-            own = [hca for hca in self._log.hcas if hca.host == host]
-            index = {hca.index for hca in own if line.hca in (*hca.name.split("+"), str(hca.index))}
-            # A NIC without it has none for any process of the host; of a GPU only its own process speaks.
-            alone = self._ranks.on_each.get(str(host), 0) <= 1
-            if line.gpu and not alone and not self._is_gpu_of(line.gpu, line.process):
-                continue
-            processes = [line.process] if line.gpu else [other for other in self._by_process if other.host == host]
-            if any(channel.gdr and channel.device in index for each in processes for channel in self._by_process[each]):
+        named: dict[tuple[str | None, str], set[int]] = collections.defaultdict(set)
+        for hca in self._log.hcas:
+            for name in (*hca.name.split("+"), str(hca.index)):
+                named[hca.host, name].add(hca.index)
+        gdr = [channel for channel in self._log.channels if channel.gdr]
+        taken = {(who, channel.device) for channel in gdr for who in (channel.process, channel.process.host)}
+        for line in (line for lines in self._refused.values() for line in lines):
+            who = line.process if line.gpu else line.process.host
+            if self._is_of(line, line.process) and any(
+                (who, index) in taken for index in named.get((line.process.host, line.hca), ())
+            ):
                 return reason("gdr_disabled", process=line.process.name, line=line.line)
         return ""
 
-    def _is_gpu_of(self, gpu: str, process: Process) -> bool:
-        return any(rank.process == process and gpu in (str(rank.device), rank.bus_id) for rank in self._log.ranks)
+    def _is_of(self, line: GdrLine, process: Process) -> bool:
+        """A NIC without it has none for any process of its host; of a GPU only the process that has it is meant."""
+        alone = self._ranks.on_each.get(str(process.host), 0) <= 1
+        return not line.gpu or alone or (process, line.gpu) in self._gpus
+
+    def _why_staged(self, process: Process, devices: Iterable[int | None], direction: str) -> str:
+        hcas = {name for device in devices if device is not None for name in (str(device), f"{device:x}")}
+        lines = self._refused.get(process.host) or self._refused.get(None, [])
+        own = [line for line in lines if self._is_of(line, process) and (not line.gpu or line.hca in hcas)]
+        return why_staged(self._log, own, direction)
 
     def _second_network(self) -> str:
         """A communicator over TCP beside those whose channels are in the log: its channels would say so, or are not
@@ -412,7 +424,7 @@ class _Judge:
         if path == SOCKETS:
             said = reason("side", line=said, why=why_tcp(self._log, asked))
         elif path == VIA_HOST:
-            said = reason("side", line=said, why=why_staged(self._log, asked, direction))
+            said = reason("side", line=said, why=self._why_staged(asked, devices, direction))
         elif path == UNKNOWN:
             said = reason("line_unknown", line=said)
         return Side(path, said.rstrip(), dict(lines), devices)

@@ -6,7 +6,7 @@ Rules from NCCL's source (src/graph/topo.h): distances are numbers that changed 
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..._yaml_files import Beside
 from ..readers.nccl_facts import GdrLine, NcclLog, Process
@@ -49,13 +49,14 @@ def why_tcp(log: NcclLog, process: Process) -> str:
     return reason("tcp_warned", line=warned[0]) if warned else reason("tcp_unknown")
 
 
-def why_staged(log: NcclLog, process: Process, direction: str) -> str:
+def why_staged(log: NcclLog, lines: Sequence[GdrLine], direction: str) -> str:
+    """``lines``: what NCCL says against this GPU with this NIC. A limit of 0 allows no distance, as a variable says."""
     version = oldest(log.versions)
-    lines = [line for line in log.gdr if line.process.host == process.host and not line.enabled]
-    lines = lines or [line for line in log.gdr if line.process.host is None and not line.enabled]
-    far = next((line for line in lines if line.distance is not None), None)
+    far = next((line for line in lines if line.distance is not None and line.limit), None)
     if far is not None:
-        return _distance(version, far)
+        name, limit = distance_name(version, far.distance), distance_name(version, far.limit)
+        meaning = f" = {name}, allowed {limit or far.limit}" if name else ""
+        return reason("staged_distance", line=far.line, meaning=meaning)
     no_module = next((line for line in lines if not line.gpu or "no module" in line.line), None)
     if no_module is not None:
         return reason("staged_no_module", line=no_module.line)
@@ -63,12 +64,6 @@ def why_staged(log: NcclLog, process: Process, direction: str) -> str:
         if name in log.environment:
             return reason("staged_set", variable=name, value=setting(log, name))
     return reason("staged_unsaid" if version is not None and version >= (2, 30) else "staged_unknown")
-
-
-def _distance(version: tuple[int, int] | None, line: GdrLine) -> str:
-    name, limit = distance_name(version, line.distance), distance_name(version, line.limit)
-    meaning = f" = {name}, allowed {limit or line.limit}" if name else ""
-    return reason("staged_distance", line=line.line, meaning=meaning)
 
 
 def distance_name(version: tuple[int, int] | None, number: int | None) -> str | None:

@@ -18,6 +18,7 @@ import math
 import re
 from typing import Any, Mapping
 
+from .machine import real
 from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
 from .tables import Patterns
 from .tags import Line
@@ -210,13 +211,13 @@ class Reader(LogReader[SpeedLog]):
         if rank in self._mlperf_clock or len(self._mlperf_clock) < _SOURCES:
             self._mlperf_clock[rank] = time
         if key == "tracked_stats" and isinstance(value, dict):
-            throughput = _float(value.get("throughput"))
-            if math.isfinite(throughput):
+            throughput = real(value.get("throughput"))
+            if throughput is not None:
                 self._throughput.add(throughput)
         elif key == "run_stop" and isinstance(metadata, dict):
             self._mlperf["status"] = str(metadata.get("status"))[:80]
         elif key == "eval_accuracy":
-            self._mlperf["eval_accuracy"] = _float(value)
+            self._mlperf["eval_accuracy"] = real(value)
         elif key in ("submission_platform", "global_batch_size", "submission_benchmark", "submission_org"):
             self._mlperf.setdefault(key, value if isinstance(value, (int, float)) else str(value)[:200])
 
@@ -227,13 +228,6 @@ class Reader(LogReader[SpeedLog]):
             self.problems.add("too_many_sources", most=_SOURCES)
             return Windows(*key)
         return self._sources.setdefault(key, Windows(*key))
-
-
-def _float(value: Any) -> float:
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def _name(source: Windows) -> str:

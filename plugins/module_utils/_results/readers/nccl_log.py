@@ -155,9 +155,9 @@ class Reader(LogReader[NcclLog]):
         for said in _LINES["work_timeout"].finditer(line.text):
             key = said["call"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
-                self._stuck.setdefault(key, {}).setdefault(int(said["rank"]), int(said["ms"]) / 1000)
+                self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
         for said in _LINES["work_done"].finditer(line.text):
-            self._done.setdefault(int(said["rank"]), int(said["number"]))
+            self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found:
             version = _LINES["version"].search(line.text)
             if version:

@@ -49,6 +49,7 @@ class Row:
 @dataclasses.dataclass(frozen=True)
 class Device:
     rank: int
+    group: int
     host: str
     pid: int
     device: int
@@ -179,7 +180,9 @@ def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) 
     _values(table)
     _sizes(table)
     _average(table)
-    _factor(table, ranks or expected_ranks)
+    # Of groups that test beside each other (NCCL_TESTS_SPLIT) the first one prints.
+    first = [device for device in table.devices if device.group == table.devices[0].group]
+    _factor(table, len(first) if len(first) < len(table.devices) else ranks or expected_ranks)
 
 
 def _values(table: Table) -> None:
@@ -224,8 +227,8 @@ def _average(table: Table) -> None:
 
 def _factor(table: Table, ranks: int | None) -> None:
     """busbw / algbw tells how many ranks there were."""
-    factor, largest = table.bus_factor(), table.largest
-    if ranks is None or factor is None or largest is None or ranks < 1:
+    factor = table.bus_factor()
+    if ranks is None or factor is None:
         return
     possible = {"all_reduce": 2 * (ranks - 1) / ranks, "gather or scatter": (ranks - 1) / ranks, "broadcast": 1.0}
     if table.collective and "all_reduce" in table.collective:

@@ -131,9 +131,6 @@ class Reader(PartsReader[Table]):
             if table is not None:
                 table.collective = named["name"]
             return
-        if "NCCL version" in text:
-            self._version(rank, text)
-            return
         less = LINES["less"].match(text)
         if less:
             table = self._table(rank)
@@ -144,9 +141,9 @@ class Reader(PartsReader[Table]):
         device = LINES["rank"].match(text)
         if device:
             if len(table.devices) < RECORD_LIMIT:
-                rank_at, pid, number_at = (int(device[name] or 0) for name in ("rank", "pid", "device"))
-                model = device["model"].strip()[:120]
-                table.devices.append(Device(rank_at, device["host"][:255], pid, number_at, device["bus"], model))
+                rank_at, group, pid, number_at = (int(device[name] or 0) for name in ("rank", "group", "pid", "device"))
+                said = device["host"][:255], pid, number_at, device["bus"], device["model"].strip()[:120]
+                table.devices.append(Device(rank_at, group, *said))
             return
         words = text.lstrip("# ").split()
         if words[:2] == ["size", "count"]:

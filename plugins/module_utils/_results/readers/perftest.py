@@ -23,8 +23,7 @@ from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096
-MEBI = float(1 << 20)
-UNITS = {"MB/sec": MEBI, "MiB/sec": MEBI, "Gb/sec": 1e9 / 8}
+UNITS = {**dict.fromkeys(("MB/sec", "MiB/sec"), float(1 << 20)), "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 _PROOF = 0.1  # what rounding leaves of a proof that it is another unit
 
@@ -95,9 +94,10 @@ class Test:
 
     @property
     def measured(self) -> list[tuple[int, float, float]]:
-        """Of each size: microseconds, and GB/s; 0: not measured."""
+        """Of each size: microseconds, and GB/s in one direction; 0: not measured."""
         times = [(row.bytes, row.average_us or row.typical_us or 0.0, 0.0) for row in self.latency.values()]
-        return [*((row.bytes, 0.0, row.gigabytes_per_second) for row in self.bandwidth.values()), *times]
+        ways = 1 + self.bidirectional
+        return [*((row.bytes, 0.0, row.gigabytes_per_second / ways) for row in self.bandwidth.values()), *times]
 
     @property
     def complete(self) -> bool:

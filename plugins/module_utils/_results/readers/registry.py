@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from typing import Any, Callable, Mapping, Protocol
+from typing import Any, Callable, Iterable, Mapping, Protocol
 
 from . import (
     answers,
@@ -86,16 +86,15 @@ def _speed(log: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     repeats, total, dropped = options["repeats"], options["windows"], options["dropped"]
     if dropped >= total:
         raise ValueError(f"dropped {dropped} must be less than windows ({total})")
+    files: Iterable[tuple[str, Callable[[], Any]]] | None = None
     if isinstance(log, Mapping):
         if not all(isinstance(text, (str, bytes)) for text in log.values()):
             raise ValueError("a tree is a dictionary of path to text")
         files = [(str(path), functools.partial(pieces, text)) for path, text in log.items()]
+    elif isinstance(log, str) and is_path(log) and os.path.isdir(log):
+        files = mxnet_scaling.tree_files(log)
+    if files is not None:
         return {"kind": "tree", **mxnet_scaling.read_tree(files, repeats, total, dropped).as_dict()}
-    if isinstance(log, str) and is_path(log) and os.path.isdir(log):
-        return {
-            "kind": "tree",
-            **mxnet_scaling.read_tree(mxnet_scaling.tree_files(log), repeats, total, dropped).as_dict(),
-        }
     found = mxnet_speed.read(source_of(log), total, dropped)
     if not found.sources and not found.mlperf:
         printed = mxnet_scaling.read_printed(source_of(log), repeats)

@@ -20,6 +20,7 @@ from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from ..figures import normal
+from ..readers.reading import plain
 from .analysis import analyse
 
 FORMAT = 1
@@ -190,7 +191,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "notes": [*analysis.notes, *nics.limits["notes"], *unknown],
             "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
         },
-        "speed": analysis.speed.as_result() if analysis.speed else None,
+        "speed": plain(analysis.speed),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
         "doctor": None,
