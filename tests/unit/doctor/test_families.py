@@ -37,6 +37,13 @@ FAMILIES = (
     ("foreign_client", "nmap found the port of the store"),
     ("application_failed", "gpu01:1:2 [0] NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8 range)"),
     ("nccl_bug", "free(): invalid next size (fast) in all_reduce_perf"),
+    ("link_faulty", "NCCL version 2.21.5+cuda12.4\nNCCL WARN NET/IB : mlx5_0:1 Got async event : port error"),
+    ("link_faulty", "gpu01:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got async error event: port error"),
+    (
+        "acs_redirects",
+        "NCCL WARN NET/IB : mlx5_0:1 async fatal event on QP (0x7f): local access violation work queue error",
+    ),
+    ("nic_firmware_fault", "NCCL WARN NET/IB : Got completion from peer 192.0.2.1<4> with error 19, opcode 0, len 0"),
 )
 
 STATED = (
