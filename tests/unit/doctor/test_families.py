@@ -57,6 +57,10 @@ STATED = (
     ("app_gpu_shared", "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000"),
     ("app_collective_mismatch", "NCCL WARN Mismatched collective detected, please check your collective calls"),
     ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 149, NETIR Fatal XC0 i0 Link 03 (0x1 0x0 0x0 0x0 0x0 0x0)"),
+    (
+        "gpu_needs_reset",
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot)",
+    ),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, pid=77, Contained memory error"),
     ("iommu_blocks_peers", "nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 address=0x1]"),
     ("nvlink_error", "NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000003 caused by previous Xid 145"),
