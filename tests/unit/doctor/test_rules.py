@@ -234,6 +234,14 @@ def test_routine_text_beside_a_sound_job_is_healthy(text: str) -> None:
     assert ask(text)["verdict"] == "no_fault_seen"
 
 
+def test_a_hot_card_is_no_routine() -> None:
+    hot = "mlx5_core 0000:41:00.1: temp_warn:170:(pid 0): High temperature on sensors with bit set 0 1"
+    assert (
+        diagnose(None, {"job.log": SOUND_JOB, "hosts/gpu01/dmesg.txt": f"[{8000.5:13.6f}] {hot}\n"})["verdict"]
+        == "cannot_tell"
+    )
+
+
 def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:
     inside = "NCCL INFO Using internal network plugin."
     outside = "NCCL INFO NET/Plugin: Loaded net plugin FastNet (v8)"
