@@ -220,6 +220,7 @@ HEALTHY = (
     GOOD + "pip install torch",
     GOOD + "ran ibv_devinfo on node01",
     GOOD + "widget: 0 timeouts",
+    GOOD + "System time     : 0.000012345 seconds slow of NTP time\nFrequency       : 12.345 ppm slow",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
     "|                               |                      |             Disabled |",
