@@ -144,8 +144,8 @@ state:
   elements: dict
 xids:
   description:
-    - Xid errors of the kernel log (C(bus), C(xid), C(count), C(last), the time in UTC, empty if the log has no times,
-      and C(earlier), whether the driver was loaded again after it). Null if the log could not be read.
+    - Xid errors of the kernel log but those that it calls Nonfatal (C(bus), C(xid), C(count), C(last) in UTC, empty
+      if the log has no times, C(earlier), whether the driver was loaded again after it). Null if it could not be read.
   returned: with O(gather_state=true)
   type: list
   elements: dict

@@ -12,8 +12,6 @@ from typing import Any, Iterable, Iterator, Mapping, Pattern
 
 from .. import _yaml_files as yaml_files
 
-_PIECE = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<name>[^/]+)/")
-
 
 @functools.lru_cache(maxsize=1)
 def table() -> Mapping[str, Any]:
@@ -53,11 +51,6 @@ def everything(names: Iterable[str]) -> Pattern[str]:
 
 def is_public(domain: str) -> bool:
     return form("public").search(domain) is not None
-
-
-def host_of_piece(name: str) -> str:
-    match = _PIECE.search(name)
-    return match["name"] if match else ""
 
 
 def hosts_in(text: str) -> Iterator[str]:

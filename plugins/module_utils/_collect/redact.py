@@ -14,6 +14,7 @@ import ipaddress
 import re
 from typing import Callable, Iterable, Match
 
+from .._doctor.bundle import Piece
 from . import mask, patterns
 from .spellings import SHORTEST, expression, spellings, squeezed
 
@@ -76,7 +77,7 @@ class Redactor:
 
     def piece(self, name: str) -> str:
         """The name of a piece; the host in it has the stand-in that it has in the texts."""
-        host = patterns.host_of_piece(name)
+        host = Piece(name, iter(())).host
         parts = [self._host(part) if part == host else self.text(part) for part in name.split("/")]
         return "/".join(parts)
 
@@ -87,7 +88,7 @@ class Redactor:
         others: dict[str, Callable[[str], str]] = {
             "user": self._user, "home": self._user, "known": self._domain, "domain": self._domain, "name": self._host,
             "uuid": self._uuid, "biosuuid": self._hex, "eui": self._hex, "guid": self._hex, "mac": self._mac,
-            "v4": self._v4, "v6": self._v6, "dashed": self._dashed,
+            "v4": self._v4, "v6": self._v6, "dashed": self._dashed, "gid": self._gid,
         }  # fmt: skip
         return others[kind](text)
 
@@ -148,6 +149,10 @@ class Redactor:
 
     def _dashed(self, text: str) -> str:
         return "ip-" + self._v4(text[3:].replace("-", ".")).replace(".", "-")
+
+    def _gid(self, text: str) -> str:
+        address = ipaddress.IPv6Address(bytes(map(int, text.split(":"))))
+        return ":".join(f"{byte:02}" for byte in ipaddress.IPv6Address(self._v6(str(address))).packed)
 
     def _v4(self, text: str) -> str:
         bare, _slash, length = text.partition("/")

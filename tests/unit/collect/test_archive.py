@@ -25,6 +25,16 @@ def test_the_same_material_makes_the_same_bytes() -> None:
     assert archive.packed(made(TEXTS)) != archive.packed(made({**TEXTS, "x": "y"}))
 
 
+def test_a_host_that_only_the_name_of_a_piece_tells_is_replaced_there() -> None:
+    names = ["sosreport-gpu07-2024-01-31-abcdef/dmesg", "logs/gpu08/dmesg.txt", "gpu09-ibstat.log"]
+    found = made(dict.fromkeys(names, "NVRM: loaded\n"))
+    assert list(found.texts) == [
+        "sosreport-host-1-2024-01-31-abcdef/dmesg",
+        "logs/host-2/dmesg.txt",
+        "host-3-ibstat.log",
+    ]
+
+
 def test_it_is_for_the_owner_and_its_list_is_right(tmp_path: pathlib.Path) -> None:
     found = made(TEXTS)
     archive.write(archive.packed(found), tmp_path / "a.tar.gz")

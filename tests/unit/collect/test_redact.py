@@ -94,6 +94,7 @@ def test_networks_of_ipv6_too(first: str, second: str, length: int) -> None:
     "text",
     [
         "0000:0b:00.0 mlx5_0:1/RoCE c10d::send std::vector 10:00:00 22.36.1010 MLNX_OFED_LINUX-5.2-2.2.4.0",
+        "MLNX_OFED_LINUX-24.10-1.1.4.0: GID: 999:128:00:00:00:00:00:00:02:80:86:255:254:171:18:52",
         "127.0.0.1 ::1 255.255.255.0 224.0.0.251 169.254.3.4 172.17.0.1 ff:ff:ff:ff:ff:ff 01:00:5e:00:00:fb",
         "tokens: 4096 tokens per second; Permission denied (publickey,password).",
         "see https://docs.nvidia.com/x and github.com/NVIDIA/nccl; root@x libnccl-net.so torch.nn.Module train.py",
@@ -120,6 +121,17 @@ def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
         ("/home/alice/run.sh from alice@192.0.2.4", "alice"),
         ("ip-10-1-2-3: NCCL", "10-1-2-3"),
         ("0cc4.7a12.3456 dynamic Eth1/1", "7a12"),
+        ("IN=ens9 OUT= MAC=00:50:56:12:34:56:00:50:56:65:43:21:08:00 SRC=192.0.2.4", "12:34:56"),
+        ("IN=ens9 OUT= MAC=00:50:56:12:34:56:00:50:56:65:43:21:08:00 SRC=192.0.2.4", "65:43:21"),
+        ("    link/infiniband 20:00:11:47:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:12:34:56 brd", "12:34:56"),
+        ("Base GUID:             0c42a10300123456        20", "0c42a1"),
+        ("Base MAC:              0c42a1123456            20", "123456"),
+        ("    mlx5_0          \t0c42a10300123456", "0c42a1"),
+        (" GID: 00:00:00:00:00:00:00:00:00:00:255:255:10:01:02:03", "10:01:02:03"),
+        ("/sys/class/infiniband/mlx5_0/ports/1/gids/13:0000:0000:0000:0000:0000:ffff:0a01:0203", "0a01"),
+        ("Bootstrap : Using ens1f0np0:2001:db8:77::11<0>", "db8:77"),
+        ("Bootstrap : Using ens192:2001:db8:77::11<0>", "db8:77"),
+        ("pool 10.1.2.3-10.1.2.20", "10.1.2.20"),
     ],
 )  # fmt: skip
 def test_forms_that_name_somebody_or_open_something(text: str, words: str) -> None:

@@ -37,6 +37,13 @@ FAMILIES = (
     ("foreign_client", "nmap found the port of the store"),
     ("application_failed", "gpu01:1:2 [0] NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8 range)"),
     ("nccl_bug", "free(): invalid next size (fast) in all_reduce_perf"),
+    ("link_faulty", "NCCL version 2.21.5+cuda12.4\nNCCL WARN NET/IB : mlx5_0:1 Got async event : port error"),
+    ("link_faulty", "gpu01:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got async error event: port error"),
+    (
+        "acs_redirects",
+        "NCCL WARN NET/IB : mlx5_0:1 async fatal event on QP (0x7f): local access violation work queue error",
+    ),
+    ("nic_firmware_fault", "NCCL WARN NET/IB : Got completion from peer 192.0.2.1<4> with error 19, opcode 0, len 0"),
 )
 
 STATED = (
@@ -50,6 +57,10 @@ STATED = (
     ("app_gpu_shared", "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000"),
     ("app_collective_mismatch", "NCCL WARN Mismatched collective detected, please check your collective calls"),
     ("gpu_fault", "NVRM: Xid (PCI:0000:3b:00): 149, NETIR Fatal XC0 i0 Link 03 (0x1 0x0 0x0 0x0 0x0 0x0)"),
+    (
+        "gpu_needs_reset",
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot)",
+    ),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, pid=77, Contained memory error"),
     ("iommu_blocks_peers", "nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 address=0x1]"),
     ("nvlink_error", "NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000003 caused by previous Xid 145"),

@@ -220,6 +220,11 @@ HEALTHY = (
     GOOD + "pip install torch",
     GOOD + "ran ibv_devinfo on node01",
     GOOD + "widget: 0 timeouts",
+    GOOD + "System time     : 0.000012345 seconds slow of NTP time\nFrequency       : 12.345 ppm slow",
+    GOOD + "  available cpufreq governors: performance powersave\n  current CPU frequency: Unable to call hardware",
+    GOOD + "Raw Physical Errors Per Lane       : 10,0,2,5\nLaser tx disabled                         : 0",
+    GOOD + "  reporter fw\n    state healthy error 0 recover 0\nSecureBoot disabled",
+    GOOD + "type filter hook forward priority filter; policy drop;\n  Tsx async abort:       Not affected",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
     "|                               |                      |             Disabled |",
@@ -232,6 +237,22 @@ def test_routine_text_beside_a_sound_job_is_healthy(text: str) -> None:
     found = ask(text, SOUND_JOB)
     assert (found["verdict"], found["unknown"]) == ("healthy", [])
     assert ask(text)["verdict"] == "no_fault_seen"
+
+
+def test_banks_with_all_their_spare_rows_are_no_trouble() -> None:
+    rows = "        Remapping Failure Occurred        : No\n            {}                           : {} bank(s)\n"
+    found = {
+        low: diagnose(None, {"hosts/gpu01/nvidia-smi-q.txt": rows.format("Low", low)})["verdict"] for low in (0, 2)
+    }
+    assert found == {0: "no_fault_seen", 2: "cannot_tell"}
+
+
+def test_a_hot_card_is_no_routine() -> None:
+    hot = "mlx5_core 0000:41:00.1: temp_warn:170:(pid 0): High temperature on sensors with bit set 0 1"
+    assert (
+        diagnose(None, {"job.log": SOUND_JOB, "hosts/gpu01/dmesg.txt": f"[{8000.5:13.6f}] {hot}\n"})["verdict"]
+        == "cannot_tell"
+    )
 
 
 def test_ranks_of_one_host_do_not_hide_another_host_s_plugin() -> None:

@@ -11,6 +11,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.settled import known_from
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import table
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_health import parse_xids
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis
@@ -79,6 +80,15 @@ def test_an_xid_without_a_row_decides_nothing(number: int) -> None:
     assert {certainty for _cause, certainty in of_doctor(number)} <= {"candidate"}
     assert of_failed_run(number) == ""
     assert of_report(number) == []
+
+
+def test_an_nvlink_xid_that_is_not_fatal_is_certain_nowhere() -> None:
+    """NVIDIA's catalogue decodes it to no action, or to a restart of the program."""
+    said = line(145).replace("pid=1, name=python", "RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x80000000)")
+    assert parse_xids(said, 0.0) == []
+    found = _causes(doctor.diagnose(None, {"hosts/gpu02/dmesg.txt": said}))
+    assert {certainty for _cause, certainty in found} <= {"candidate"}
+    assert diagnose(1, "", f"[1,0]<stderr>:{said}", [Node("gpu02", 1)]).cause not in CAUSES
 
 
 @pytest.mark.parametrize("number", [entry.number for entry in table().values() if not entry.goes_on])
