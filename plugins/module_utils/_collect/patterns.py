@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, Pattern
 
 from .. import _yaml_files as yaml_files
-
-_PIECE = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<name>[^/]+)/")
+from .._doctor.bundle import HOSTS
 
 
 @functools.lru_cache(maxsize=1)
@@ -56,8 +55,8 @@ def is_public(domain: str) -> bool:
 
 
 def host_of_piece(name: str) -> str:
-    match = _PIECE.search(name)
-    return match["name"] if match else ""
+    match = HOSTS.search(name)
+    return match["host"] if match else ""
 
 
 def hosts_in(text: str) -> Iterator[str]:
