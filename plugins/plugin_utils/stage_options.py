@@ -13,7 +13,7 @@ from ..module_utils._judge.finding import Finding
 from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
 from ..module_utils._preflight.findings import grouped
-from ..module_utils._preflight.variables import few
+from ..module_utils._results.readers.reading import few
 from ..module_utils._results.report.accepted import accepted_from
 
 _ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"

@@ -7,7 +7,6 @@ the boot is known by its id or by lines that the host's own kernel log has as we
 
 from __future__ import annotations
 
-import calendar
 import collections
 import functools
 import re
@@ -15,7 +14,7 @@ import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from .._judge.packs.loader import form
-from .._judge.settled import SLACK, known_from
+from .._judge.settled import SLACK, known_from, utc
 from .bundle import Piece
 from .host_output import booted, sections
 
@@ -25,7 +24,6 @@ _LOGS = ("log_of_day", "log_of_date", "log_of_kernel")  # forms
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ZONES = 12 * 3600.0  # no clock is more behind UTC
 _EARLY = 1.0  # until then the lines of all boots are alike
-_SLACK = SLACK.total_seconds()
 _NEVER = float("inf")
 
 
@@ -61,7 +59,7 @@ class Boots:
         for host in set(names.values()):
             answer, reading = ((evidence.get(key) or {}).get(host) or {} for key in ("hosts", "rdma"))
             at = booted(answer)
-            if at is not None and at + _SLACK <= started:
+            if at is not None and at + SLACK <= started:
                 self._booted[host] = at
                 kernel = sections(str(answer["said"])).get("dmesg.txt", "").splitlines()
                 lines = filter(None, map(form("log_of_kernel").match, kernel))
@@ -95,7 +93,7 @@ class Boots:
         began: dict[str, _Event] = {}
         loaded: dict[str, int] = {}
         for event in events:
-            earlier = self._at(event, ours) + _SLACK <= self._started
+            earlier = self._at(event, ours) + SLACK <= self._started
             if event.what.get("boot") and (earlier or event.part in ours):
                 began[event.line.host] = event
             elif event.what.get("load") and earlier:
@@ -108,13 +106,13 @@ class Boots:
                 yield event.number
             for known in self._known:
                 same = known.key[0] == host and known.key[1].startswith(bus) and known.key[2] == int(event.what["xid"])
-                if same and self._at(event, ours) <= calendar.timegm(known.until.timetuple()) + _SLACK:
+                if same and self._at(event, ours) <= known.until + SLACK:
                     yield event.number
         for number in range(max((event.number for event in began.values()), default=0)):
             line = self._line(lines[number], place)
             last = began.get(line.host) if line else None
             # A clock that went back tells no order.
-            if line and last and number < last.number and not last.line.latest + _SLACK < line.latest < _NEVER:
+            if line and last and number < last.number and not last.line.latest + SLACK < line.latest < _NEVER:
                 yield number
 
     def _events(self, lines: Sequence[str], place: str) -> tuple[list[_Event], set[tuple[str, int]]]:
@@ -167,16 +165,12 @@ def _latest(at: str, zone: str, near: float) -> float:
     """In seconds since 1970: without a year in the one nearest to the run, without a zone in the last one."""
     try:
         if "T" in at:
-            seconds = _seconds(f"{at}Z")
+            seconds = utc(f"{at}Z")
             ahead = 0 if zone in ("", "Z") else int(zone[:3]) * 3600 + int(zone[0] + zone[-2:]) * 60
             return seconds - ahead + (0 if zone else _ZONES)
         month, day, clock = at.split()
         year = int(time.strftime("%Y", time.gmtime(near)))
         days = (f"{each}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{clock}Z" for each in (year - 1, year, year + 1))
-        return min(map(_seconds, days), key=lambda found: abs(found - near)) + _ZONES
+        return min(map(utc, days), key=lambda found: abs(found - near)) + _ZONES
     except ValueError:
         return _NEVER
-
-
-def _seconds(text: str) -> float:
-    return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))

@@ -31,15 +31,11 @@ def read(text: str) -> list[Found] | None:
     if report.get("complete") is not True:
         lacking = ", ".join(map(str, report.get("missing") or ())) or "some measurements"
         found.append(Found("checked_partly", 1, f"the fabric check did not see everything: no answer from {lacking}"))
-    if not found and report.get("ok") is True and any(map(_tests, (report.get("measured") or {}).values())):
+    measured = [each for each in (report.get("measured") or {}).values() if isinstance(each, Mapping)]
+    if not found and report.get("ok") is True and any(each.get("tests") for each in measured):
         said = f"fabric check: {len(report.get('hosts') or ())} hosts, {report['rails']} rail(s), nothing found"
         found.append(Found("checked_sound", 1, said))
     return found
-
-
-def _tests(measured: Any) -> int:
-    tests = measured.get("tests") if isinstance(measured, Mapping) else 0
-    return tests if isinstance(tests, int) else 0
 
 
 def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:

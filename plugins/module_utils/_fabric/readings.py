@@ -14,7 +14,7 @@ from .._judge.finding import Finding
 from .._judge.sentences import refusal
 from .._judge.settled import Known
 from .._layer import RefusedError
-from .._results.readers.reading import number
+from .._results.readers.reading import number, short
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, Port, from_rows, usual
@@ -160,8 +160,8 @@ def _plugged(
         for name, port in ((given or {}).get("ports") or {}).items():
             for neighbor in port.get("neighbors") or ():
                 host = str(neighbor.get("system") or "")
-                mine = [entry for entry in chosen.get(host, chosen.get(host.split(".", maxsplit=1)[0], ())) if entry]
-                owner = host if host in chosen else host.split(".", maxsplit=1)[0]
+                owner = host if host in chosen else short(host)
+                mine = [entry for entry in chosen.get(owner, ()) if entry]
                 named = [entry for entry in mine if entry["netdev"] and entry["netdev"] == neighbor.get("port")]
                 for entry in named or (mine if len(mine) == 1 else ()):
                     found[owner, str(entry["netdev"])] = (str(switch), str(name))

@@ -7,16 +7,16 @@ the GPU (its ECC counters begin anew then, too), or by a user who has looked at 
 
 from __future__ import annotations
 
+import calendar
 import dataclasses
-import datetime
+import time
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .sentences import refusal
 from .xids import sentence, stops
 
 # The log counts from the boot; when that was follows from the host's clock, which may have been set meanwhile.
-SLACK = datetime.timedelta(seconds=60)
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
+SLACK = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,12 @@ class Known:
 
     text: str
     key: tuple[str, str, int]
-    until: datetime.datetime
+    until: float
+
+
+def utc(text: str) -> float:
+    """Seconds since 1970. Raises ValueError."""
+    return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
 
 
 def known_from(texts: Sequence[str]) -> tuple[Known, ...]:
@@ -33,7 +38,7 @@ def known_from(texts: Sequence[str]) -> tuple[Known, ...]:
     for text in texts:
         try:
             host, bus, xid, until = text.split("/")
-            found.append(Known(text, (host, bus.lower(), int(xid)), datetime.datetime.strptime(until, _TIME)))
+            found.append(Known(text, (host, bus.lower(), int(xid)), utc(until)))
         except ValueError as error:
             raise refusal("xid_form", text) from error
     return tuple(found)
@@ -86,7 +91,7 @@ def of_host(host: str, reading: Mapping[str, Any], known: Iterable[Known]) -> di
         moment = until.get((host, bus.lower(), xid))
         if entry.get("earlier") and bus in shown:
             kind = mine.earlier
-        elif moment is not None and last and datetime.datetime.strptime(last, _TIME) <= moment + SLACK:
+        elif moment is not None and last and utc(last) <= moment + SLACK:
             kind = mine.known
         else:
             kind = mine.open

@@ -8,10 +8,10 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
+from .._results.readers.reading import few
 from . import relations
 from .findings import found
 from .values import truth, words
-from .variables import few
 
 # Host of the inventory -> effective values of its variables.
 Site = Mapping[str, Mapping[str, Any]]

@@ -10,11 +10,11 @@ from .._judge.finding import Finding
 from .._layer import RefusedError
 from .._nvue import plan as nvue
 from .._onyx import plan as onyx
+from .._results.readers.reading import few
 from .._site import schedule
 from .._switch import request as asking
 from .findings import grouped
 from .values import shown, table, truth, words
-from .variables import few
 
 Row = Mapping[str, Any]
 

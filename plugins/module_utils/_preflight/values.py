@@ -92,16 +92,17 @@ def _server(value: Any) -> str:
 
 
 def _pattern(
-    pattern: str, form: str, *, empty: bool = True, each: bool = False, pairs: bool = False
+    pattern: str, form: str, *, empty: bool = True, each: bool = False, pairs: bool = False, alone: Sequence[str] = ()
 ) -> Callable[[Any], str]:
     """``form``: in words; ``empty``: whether nothing is right as well; ``each``: of each element of a list; ``pairs``:
-    of each key of a mapping with its value behind a blank."""
+    of each key of a mapping with its value behind a blank; ``alone``: words of which one may be the whole list."""
     compiled = re.compile(pattern)
 
     def judge(value: Any) -> str:
         if each or pairs:
-            entries = [f"{key} {said}" for key, said in dict(value).items()] if pairs else value or ()
-            return "" if all(compiled.fullmatch(str(entry)) for entry in entries) else form
+            given = value if isinstance(value, Mapping) else words(value)
+            entries = [f"{key} {said}" for key, said in dict(value).items()] if pairs else [*map(str, given)]
+            return "" if entries in [[word] for word in alone] or all(map(compiled.fullmatch, entries)) else form
         return "" if (empty and value in (None, "")) or compiled.fullmatch(str(value)) else form
 
     return judge
@@ -128,19 +129,6 @@ def _kernel_settings(value: Any) -> str:
     return ""
 
 
-def _numa(value: Any) -> str:
-    nodes = words(value)
-    good = nodes in (["auto"], ["absent"]) or all(re.match(r"^\d+$", node) for node in nodes)
-    return "" if good else "auto, absent, or a list of numbers of nodes"
-
-
-def _devices(value: Any) -> str:
-    texts = [str(each) for each in value or ()]
-    if texts == ["auto"] or all(_DEVICE.match(text) and text != "auto" for text in texts):
-        return ""
-    return "auto alone, or addresses as 0000:3b:00.0"
-
-
 def _account(value: Any) -> str:
     given = {key: str(said) for key, said in dict(value or {}).items()}
     numbers = [int(given[key]) if given.get(key, "").isdigit() else 0 for key in ("uid", "gid")]
@@ -155,12 +143,6 @@ def _environment(value: Any) -> str:
         if not re.match(r"^[A-Za-z_]\w*$", str(name)) or isinstance(said, (list, Mapping)):
             return f"names of letters, digits and _, each with one value ({name} is none)"
     return ""
-
-
-# An address, a GUID, or the name of a device; or a serial number.
-_DEVICE = re.compile(
-    r"(?i)^([0-9a-f]{1,4}:)?[0-9a-f]{1,2}:[0-9a-f]{1,2}\.[0-7]$|^[0-9a-f]{4}(:[0-9a-f]{4}){3}$|^[^\s:/]+$"
-)
 
 
 def _max_unavailable(value: Any) -> str:
@@ -194,8 +176,8 @@ def _driver(value: Any) -> str:
 
 # The forms that are more than a pattern: which of them a variable has is in values.yml.
 _FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each in (
-    _server, _environment, _memory, _account, _kernel_settings, _mmio, _numa, _devices, _network,
-    _address, _change_window, _max_unavailable, _rails, _driver,
+    _server, _environment, _memory, _account, _kernel_settings, _mmio, _network, _address,
+    _change_window, _max_unavailable, _rails, _driver,
 )}  # fmt: skip
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import itertools
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .._results.readers.reading import names
+from .._results.readers.reading import few  # a variable of a group is one of each of its hosts
 from .findings import found
 
 GROUPS: Mapping[str, str] = {
@@ -69,7 +68,3 @@ def file(variable: str, path: str, remedy: str, *, exists: bool, readable: bool,
     if not exists:
         return [found("file_missing", "controller", name=variable, kind=kind, path=path, remedy=remedy)]
     return [] if readable else [found("file_unreadable", "controller", name=variable, path=path)]
-
-
-# A variable of a group is a variable of each of its hosts: some are named.
-few = functools.partial(names, most=4)

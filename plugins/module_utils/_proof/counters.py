@@ -13,12 +13,11 @@ tree more at the inner nodes and S at its leaves).
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Any, Callable, Mapping
 
 from .._results.figures.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
-from .._results.readers.reading import names
+from .._results.readers.reading import few
 from .witness import Doubts
 
 # Of what the gradients need, this share must be seen by the counters: they are read shortly before and after the run.
@@ -28,7 +27,6 @@ MOST_SHARE = 1.15
 MOST_NEIGHBOURS = 3
 # A packet carries no more payload than this, so packets x this is the most that they can have moved.
 PACKET_BYTES = max(ROCE_MTUS_BYTES)
-few = functools.partial(names, most=4)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from .._layer import RefusedError
 from .._results.figures.detours import Detour
 from .._results.figures.limits import Comparison
 from .._results.figures.speed import Speed
+from .._results.readers import reading
 from .._results.readers.reading import positive
 from .counters import Due
 
@@ -111,11 +112,8 @@ class Evidence:
 
 
 def short(name: str) -> str:
-    """A host's name up to its first dot; an address stays whole."""
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        return name.split(".", maxsplit=1)[0].lower()
+    """A host's name as names are compared: in any case of its letters."""
+    return reading.short(name).lower()
 
 
 def rows(given: Any) -> list[Mapping[str, Any]]:

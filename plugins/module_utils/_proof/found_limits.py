@@ -10,17 +10,13 @@ import functools
 import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence, Tuple
 
-from .._results.figures.limits import PCIE_GENERATIONS
+from .._results.figures.limits import PCIE_GENERATIONS, UnknownError
 from .evidence import whole
 from .rdma_ports import below_best, gbit_per_s, name, networks_text, roce_gids, training_ports
 from .snapshots import SIMULATED
 
 _GENERATIONS = {rate: generation for generation, (rate, _share) in PCIE_GENERATIONS.items()}
 _Figures = Tuple[Mapping[str, Any], str]  # values of `find`'s ``limits``, and their source
-
-
-class _UnknownError(Exception):
-    """There is no figure; the text says why."""
 
 
 class _Port(NamedTuple):
@@ -70,7 +66,7 @@ def find(
     for key, read in {**readers, "pcie_generation": _pcie, "vlan_tagged": _tags}.items():
         try:
             values, source = read(ports)
-        except _UnknownError as error:
+        except UnknownError as error:
             unknown[key] = str(error)
         else:
             limits.update(values)
@@ -94,10 +90,10 @@ def _least(key: str, ports: Sequence[_Port]) -> _Figures:
     seen = [(read(port.facts), port.label) for port in ports]
     missing = [label for value, label in seen if value is None]
     if missing:
-        raise _UnknownError(f"not reported by {', '.join(missing[:4])}")
+        raise UnknownError(f"not reported by {', '.join(missing[:4])}")
     uneven = _uneven(seen) if key == "nic_link_gbit_per_s" else ""
     if uneven:  # NCCL names NICs of storage or management, too: the least times their number is below the truth
-        raise _UnknownError(f"the NICs that NCCL names on {uneven} do not run at one rate; name those of the training")
+        raise UnknownError(f"the NICs that NCCL names on {uneven} do not run at one rate; name those of the training")
     low, most = min(value for value, _label in seen), max(value for value, _label in seen)
     label = next(label for value, label in seen if value == low)
     where = "the same on all nodes" if low == most else f"the least ({label}; up to {most:g})"
@@ -138,7 +134,7 @@ def _pcie(ports: Sequence[_Port]) -> _Figures:
         generation = _GENERATIONS.get(speed or 0.0)
         if generation is None or width is None:
             link = f"{speed} GT/s x{pcie.get('current_link_width')}" if pcie else "PCIe link not read"
-            raise _UnknownError(f"{port.label}: {link}")
+            raise UnknownError(f"{port.label}: {link}")
         rate, share = PCIE_GENERATIONS[generation]
         links.append((rate * width * share, generation, width, port.label))
     _carries, generation, width, label = min(links, key=lambda link: link[0])
@@ -155,15 +151,15 @@ def _tags(ports: Sequence[_Port]) -> _Figures:
         interfaces = {str(gid.get("netdev") or "") for gid in roce_gids(port.facts, port.networks)}
         own = str(port.facts.get("netdev") or "")
         if port.facts.get("is_vf") is not False:
-            raise _UnknownError(f"{port.label} may be a virtual function, to which the host can add a tag")
+            raise UnknownError(f"{port.label} may be a virtual function, to which the host can add a tag")
         if interfaces == {own} and own:
             tagged.add(False)
         elif own and all(re.fullmatch(re.escape(own) + r"\.\d{1,4}", each) for each in interfaces):
             tagged.add(True)
         else:
-            raise _UnknownError(f"{port.label}: the GID belongs to {', '.join(sorted(interfaces)) or 'nothing'}")
+            raise UnknownError(f"{port.label}: the GID belongs to {', '.join(sorted(interfaces)) or 'nothing'}")
     if len(tagged) != 1:
-        raise _UnknownError("some ports send with a VLAN tag and others without")
+        raise UnknownError("some ports send with a VLAN tag and others without")
     owner = "a VLAN interface" if True in tagged else "the interface of the port itself"
     return {"vlan_tagged": tagged.pop()}, f"rdma_info: the GID belongs to {owner}"
 

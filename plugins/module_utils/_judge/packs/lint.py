@@ -8,7 +8,6 @@ them matches. FOLDER: packs of a site, checked with those of the collection.
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 from pathlib import Path
@@ -46,14 +45,9 @@ def _names(packs: loader.Packs) -> Iterator[str]:
     yield from packs.twins()
 
 
-@functools.lru_cache(maxsize=1)
-def _listed() -> Mapping[str, Any]:
-    """What is checked -> needed and optional keys, each with its type."""
-    return yaml_files.read(loader.FOLDER / "keys.yml")
-
-
 def _keys(data: Mapping[str, Any], kind: str) -> Iterator[str]:
-    needed, optional = _listed()[kind]["needed"], _listed()[kind]["optional"]
+    """``kind``: as keys.yml names it, which has needed and optional keys, each with its type."""
+    needed, optional = (loader.load().lists["keys"][kind][part] for part in ("needed", "optional"))
     known = {key: _TYPES[name] for key, name in (needed | optional).items()}
     for key, value in data.items():
         if key not in known:
@@ -194,7 +188,7 @@ def _soft(parsed: Any) -> bool:
 
 def main(folders: list[str]) -> int:
     packs = loader.load(loader.FOLDER, *map(Path, folders))
-    found = problems(packs, yaml_files.read(loader.FOLDER / "readers.yml")["signs"])
+    found = problems(packs, packs.lists["readers"]["signs"])
     sys.stdout.write(("\n".join(found) or f"{len(packs.packs)} packs, no problem") + "\n")
     return int(bool(found))
 

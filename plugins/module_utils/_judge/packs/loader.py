@@ -7,7 +7,7 @@
     normal/SIGN.yml           a line that a working system prints
     words.yml                 parts of patterns that several signs share
     looks.yml, suspects.yml, topics.yml    lists whose order counts
-    runs.yml                  lines of a failed mpirun; their order counts
+    runs.yml, slurm.yml       lines of a failed mpirun, and of a job that Slurm ended; their order counts
     alarms.yml, forms.yml     words of trouble, and forms of lines, whatever program says them
     jobs.yml                  what programs print of how far their job came
     layers.yml                layers from the ground up, and who owns each
@@ -35,7 +35,6 @@ from ..xids import numbers
 
 FOLDER = Path(__file__).parent
 CAUSES, SYMPTOMS, FACTS, NOISE, NORMAL = KINDS = ("causes", "symptoms", "facts", "noise", "normal")
-LISTS = ("looks", "suspects", "topics", "order", "runs", "layers", "readers", "readings", "alarms", "forms", "jobs")
 _WORDS = "words"
 _PART = re.compile(r"\{(?P<name>[a-z_]+)(?: (?P<cause>[a-z_]+)(?: (?P<at_fault>\w+))?)?\}")
 _RECORDED = "recorded"  # an Xid that names no cause
@@ -127,8 +126,8 @@ def load(*folders: Path) -> Packs:
         for path in itertools.chain(*found):
             packs.append(Pack(path, kind, path.parent.name if kind == CAUSES else "", path.stem, read(path)))
     lists: dict[str, dict[str, Any]] = {}
-    for path in (folder / f"{name}.yml" for folder in given for name in (*LISTS, _WORDS)):
-        if path.is_file():
+    for path in itertools.chain(*(folder.glob("*.yml") for folder in given)):
+        if (FOLDER / path.name).is_file():
             lists.setdefault(path.stem, {}).update(read(path))
     words = {name: "".join(text.splitlines()) for name, text in lists.pop(_WORDS, {}).items()}
     return Packs(tuple(packs), lists, words)

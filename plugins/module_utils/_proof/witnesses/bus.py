@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Tuple
 
 from ..._results.figures.limits import MEASUREMENT_MARGIN
-from ..counters import few
+from ..._results.readers.reading import few
 from ..evidence import Evidence, rows
 from ..rdma_ports import below_best
 from ..witness import Doubts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ..._results.readers.reading import few
 from ..binding import around
-from ..counters import few
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, Job, gathered, short
 from ..witness import Doubts

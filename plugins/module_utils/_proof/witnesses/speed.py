@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..._results.figures.speed import BAD, LEAST_SHARE, NOT_MEASURED, USUAL_SHARE
-from ..counters import few
+from ..._results.readers.reading import few
 from ..evidence import Evidence
 from ..witness import Doubts
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ..._results.readers.reading import few
 from ..binding import around
-from ..counters import PACKET_BYTES, few
+from ..counters import PACKET_BYTES
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, short
 from ..snapshots import IDLE_SHARE

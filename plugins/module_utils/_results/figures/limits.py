@@ -87,19 +87,19 @@ def unknown(name: str, unit: str, because: str) -> Limit:
     return Limit(name, None, unit, f"{_UNKNOWN}{because}")
 
 
-class _UnknownError(Exception):
+class UnknownError(Exception):
     """There is no figure; the text says why."""
 
 
 def _computed(name: str, unit: str) -> Callable[[Callable[Given, tuple[float, str]]], Callable[Given, Limit]]:
-    """Makes a limit of a function that returns its value and the computation in words, or raises _UnknownError."""
+    """Makes a limit of a function that returns its value and the computation in words, or raises UnknownError."""
 
     def decorate(compute: Callable[Given, tuple[float, str]]) -> Callable[Given, Limit]:
         @functools.wraps(compute)
         def limit(*given: Given.args, **named: Given.kwargs) -> Limit:
             try:
                 value, how = compute(*given, **named)
-            except _UnknownError as error:
+            except UnknownError as error:
                 return unknown(name, unit, str(error))
             return Limit(name, value, unit, how)
 
@@ -109,11 +109,11 @@ def _computed(name: str, unit: str) -> Callable[[Callable[Given, tuple[float, st
 
 
 def _known(given: Mapping[str, Any]) -> list[Any]:
-    """The values. Raises _UnknownError with the names of those that are no positive figure."""
+    """The values. Raises UnknownError with the names of those that are no positive figure."""
     lacking = [name for name, value in given.items() if not is_positive(value)]
     if lacking:
         many = ", ".join(lacking[:-1]) + " and " if lacking[1:] else ""
-        raise _UnknownError(f"{many}{lacking[-1]} {'are' if many else 'is'} not known")
+        raise UnknownError(f"{many}{lacking[-1]} {'are' if many else 'is'} not known")
     return [*given.values()]
 
 
@@ -152,9 +152,9 @@ def wire_gbyte_per_s(
         }
     )
     if mtu not in ROCE_MTUS_BYTES:
-        raise _UnknownError(f"{mtu} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
+        raise UnknownError(f"{mtu} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
     if ip_version not in _IP_HEADER_BYTES:
-        raise _UnknownError(f"{ip_version!r} is not an IP version")
+        raise UnknownError(f"{ip_version!r} is not an IP version")
     headers = roce_header_bytes(bool(vlan_tagged), ip_version)
     share = mtu / (mtu + headers)
     many = "" if nics == 1 else f"{nics:g} NICs x "
@@ -193,11 +193,11 @@ def pcie_gbyte_per_s(
         }
     )
     if number not in PCIE_GENERATIONS:
-        raise _UnknownError(f"PCIe generation {number!r} is not in the table of this collection")
+        raise UnknownError(f"PCIe generation {number!r} is not in the table of this collection")
     if lanes not in PCIE_WIDTHS:
-        raise _UnknownError(f"x{lanes} is not a PCIe width")
+        raise UnknownError(f"x{lanes} is not a PCIe width")
     if payload not in (128, 256, 512, 1024, 2048, 4096):
-        raise _UnknownError(f"{payload!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
+        raise UnknownError(f"{payload!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
     rate, encoding = PCIE_GENERATIONS[number]
     around = TLP_HEADER_BYTES + (0 if number == 6 else LCRC_BYTES + TLP_FRAMING_BYTES)
     many = "" if slots == 1 else f"{slots:g} slots x "
@@ -231,7 +231,7 @@ def gradient_bytes(parameters: float | None, precision: str | None) -> tuple[flo
     size = BYTES_PER_ELEMENT.get(precision or "")
     if size is None:
         what = f"{precision!r}, which is not one of {', '.join(BYTES_PER_ELEMENT)}" if precision else "not known"
-        raise _UnknownError(f"the number format of the gradients is {what}")
+        raise UnknownError(f"the number format of the gradients is {what}")
     return float(count) * size, f"{count:,.0f} parameters x {size} bytes ({precision})"
 
 
@@ -269,9 +269,9 @@ def allreduce_gbyte_per_s(link: Limit, nodes: int | None, ranks: int | None) -> 
 
 
 def _between(nodes: int) -> float:
-    """Ring factor of the nodes. Raises _UnknownError for one alone."""
+    """Ring factor of the nodes. Raises UnknownError for one alone."""
     if nodes < 2:
-        raise _UnknownError("all ranks are on one node: the network is not in the way")
+        raise UnknownError("all ranks are on one node: the network is not in the way")
     return ring_factor(nodes)
 
 
@@ -282,7 +282,7 @@ def compute_images_per_s(
     """n times what one GPU of the same VM was measured to do. ``because``: why that is not known."""
     if not is_positive(single_gpu_images_per_s):
         why = "the rate of one GPU of this cluster was not measured (benchmark scaling, case 1n1g)"
-        raise _UnknownError(because or why)
+        raise UnknownError(because or why)
     count, rate = _known({"the number of ranks": ranks, "its rate": single_gpu_images_per_s})
     return count * rate, f"{count} ranks x {rate:g} images/s, measured"
 

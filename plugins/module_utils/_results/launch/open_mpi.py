@@ -6,31 +6,25 @@ and no options with one dash and several letters (`-bind-to none` makes `none` t
 
 from __future__ import annotations
 
-import functools
 import re
-from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
-from ... import _yaml_files as yaml_files
 from ..._judge.sentences import refusal
 from ..._layer import ParseError
+from ..._yaml_files import Beside
 
 DEFAULT = "4.1"  # Debian 12 and the NGC images of the guide; only for callers that observed nothing
 
 _NUMBER = r"v?(?P<major>\d{1,3})\.(?P<minor>\d{1,3})(?P<rest>[\w.+-]{0,40})"
 _PRINTED = re.compile(rf"\(Open MPI\)\s+{_NUMBER}")
 _PLAIN = re.compile(rf"{_NUMBER}\Z")
+_TABLE = Beside(__file__, "open_mpi.yml")
 
 
 class Version(NamedTuple):
     major: int
     minor: int
     text: str
-
-
-@functools.lru_cache(maxsize=1)
-def _table() -> Mapping[str, Any]:
-    return yaml_files.read(Path(__file__).with_suffix(".yml"))
 
 
 def parse_version(text: str) -> Version:
@@ -45,20 +39,20 @@ def parse_version(text: str) -> Version:
             remedy="use an image with Open MPI 4 or 5 whose mpirun comes first in PATH",
         )
     found = Version(int(match["major"]), int(match["minor"]), f"{match['major']}.{match['minor']}{match['rest']}")
-    if found.major not in _table()["dialects"]:
+    if found.major not in _TABLE["dialects"]:
         raise refusal("open_mpi_version", found.text)
     return found
 
 
 def dialect(version: Version) -> Mapping[str, Any]:
     """What open_mpi.yml says of this version."""
-    chosen: Mapping[str, Any] = _table()["dialects"][version.major]
+    chosen: Mapping[str, Any] = _TABLE["dialects"][version.major]
     return chosen
 
 
 def renamed(name: str, version: Version) -> str:
     """``name`` as this version calls the parameter; a name that both know stays."""
-    for names in _table()["renamed"].items():
+    for names in _TABLE["renamed"].items():
         source, target = names if version.major >= 5 else names[::-1]
         if name == source or (source.endswith("_") and name.startswith(source)):
             return str(target + name[len(source) :])
@@ -80,7 +74,7 @@ def parameters(wanted: Mapping[str, Any], version: Version) -> list[str]:
 def _layer(name: str) -> str:
     """Whose parameter it is, as a dialect names the option for it."""
     framework = name.partition("_")[0]
-    layers = _table()["frameworks"].items()
+    layers = _TABLE["frameworks"].items()
     return next((layer for layer, frameworks in layers if framework in frameworks), "parameter")
 
 

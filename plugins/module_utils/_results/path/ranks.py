@@ -7,25 +7,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import ipaddress
 from typing import Mapping, Sequence
 
 from ..readers.nccl_facts import NcclLog, Process, Rank
-from ..readers.reading import Problem
+from ..readers.reading import Problem, short
 from .reasons import reason
-
-
-def short(name: str) -> str:
-    """A host as NCCL prints it: up to its first dot. An address is no name, and stays whole."""
-    return name if _is_address(name) else name.split(".", maxsplit=1)[0]
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 class Ranks:
@@ -135,9 +121,7 @@ class Ranks:
         return ""
 
     def _named(self, host: str) -> str:
-        """The name of the host that has this address, as far as the log tells it."""
-        if not _is_address(host):
-            return host
+        """The name of the host that has this address, as far as the log tells it; of a name, itself."""
         having = [
             name
             for name, interfaces in self._log.sockets.items()

@@ -7,6 +7,8 @@ the content of a log, and never calls a log good in which it found nothing.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import ipaddress
 import math
 import re
 import statistics
@@ -298,6 +300,17 @@ def names(numbers: Iterable[Any], most: int = 20) -> str:
     shown = list(numbers)
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(str(number) for number in shown[:most]) + more
+
+
+few = functools.partial(names, most=4)
+
+
+def short(name: str) -> str:
+    """A host's name up to its first dot, as NCCL prints it; an address stays whole."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name.split(".", maxsplit=1)[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers

@@ -149,9 +149,8 @@ class Reader(LogReader[Several[Measured]]):
             if len(self._found) >= RECORD_LIMIT:
                 self.problems.add("too_many_results", most=RECORD_LIMIT)
                 return
-            self._found.append(
-                Measured(rank, model, kind, rate, step, _whole(batch), _whole(size), voice.precision, voice.layout)
-            )
+            images, pixels = (int(value) if value else None for value in (batch, size))
+            self._found.append(Measured(rank, model, kind, rate, step, images, pixels, voice.precision, voice.layout))
 
     def _cut(self, rank: int | None, voice: _Voice) -> None:
         if voice.parts is not None:
@@ -167,10 +166,6 @@ class Reader(LogReader[Several[Measured]]):
         alone = len({each.rank for each in self._found}) == 1
         figures = [each.figure(alone) for each in self._found if each.kind == "train"]
         return Several("results", tuple(self._found), self.problems.all(), {"figures": figures})
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
 
 
 read = Reader.read
