@@ -492,12 +492,13 @@ _TEMPLATE = (
 )
 
 
-def foreign_lines(lines: Iterable[str], wanted: Wanted, template: bool = False) -> tuple[str, ...]:
+def foreign_lines(lines: Sequence[str], wanted: Wanted, template: bool = False) -> tuple[str, ...]:
     """Lines (``+ ...``, ``- ...``) that the request does not account for.
 
     What it does account for is of this run, or left by an earlier one that ended before it could save. ``template``:
-    whether this run changed the RoCE mode.
+    whether this run changed the RoCE mode; that an earlier one did is among the lines.
     """
+    template = template or any(re.match(r"[+-] (?:no )?roce\b", line) for line in lines)
     own = [r"(?:no )?roce\b.*", *([_TEMPLATE] if template else [])]
     if wanted.vlan is not None:
         own.append(rf"vlan {wanted.vlan}(?: name .*)?")

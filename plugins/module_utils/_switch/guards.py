@@ -51,7 +51,8 @@ def reasons(name: str, uses: Sequence[Use], *, mode: str, permitted: bool) -> li
         where = listed(elsewhere)
         return [f"{name} is in use: the configuration names it elsewhere ({where}), which no permission takes away"]
     if uses and not permitted:
-        return [f"{name} is a {mode} port that carries {listed(uses) or 'something'} and would lose it"]
+        kind = "an access" if mode == "access" else f"a {mode}"
+        return [f"{name} is {kind} port that carries {listed(uses) or 'something'} and would lose it"]
     return []
 
 

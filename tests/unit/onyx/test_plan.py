@@ -442,3 +442,10 @@ def test_lossy_needs_no_flow_control() -> None:
 )
 def test_only_lines_of_the_request_count_as_own(line: str, foreign: bool) -> None:
     assert bool(planning.foreign_lines([line], READY)) is foreign
+
+
+@pytest.mark.parametrize("roce", ["+ roce lossless", "- no roce"])
+def test_what_the_roce_mode_of_an_interrupted_run_has_set_is_own(roce: str) -> None:
+    line = "+ interface ethernet 1/9 qos trust L3"
+    assert planning.foreign_lines([line], READY) == (line,)
+    assert planning.foreign_lines([roce, line], READY) == ()
