@@ -9,9 +9,16 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import (
+    NextBoot,
+    Present,
+    Tree,
+    compare,
+    parse_fstab,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import (
     InterfaceReader,
     netplan_copy,
@@ -54,7 +61,7 @@ def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tup
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
 
 
-SOUND = {
+SOUND: dict[str, tuple[Any, ...]] = {
     "networkd-kind-of-a-device": (NETWORKD, f"[Match]\nType=ether\nKind=!*\n\n{NETWORK}"),
     "networkd-alternative-name": (NETWORKD, f"[Match]\nName=enp19s0\n\n{NETWORK}"),
     # Routes of another table are not in table main, which is what is there now.
@@ -106,7 +113,7 @@ def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> N
     assert found(path, text) == (["route"], [])
 
 
-IPOIB = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
+IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +139,7 @@ def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
 
 def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
     text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
-    vlan = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
+    vlan: dict[str, Any] = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
     assert found(PROFILE, text, **vlan) == ([], [])
 
 
@@ -150,3 +157,14 @@ def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> 
         {NETWORKD: "[Match]\nName=ens224\n\n[Network]\nDHCP=ipv4\n"}, links={f"{WANTS}/systemd-networkd.service"}
     )
     assert compare(present, next_boot(tree, present)) == []
+
+
+def test_fstab_words_behind_the_sixth_are_a_comment() -> None:
+    entries, wrong = parse_fstab("UUID=AA-11 /boot/efi vfat defaults 0 1 # the first disk\n/dev/sdd1 /data\n")
+    assert ([entry.target for entry in entries], wrong) == (["/boot/efi"], ["/dev/sdd1 /data"])
+
+
+def test_commands_with_blanks_at_the_end_are_read() -> None:
+    boot = NextBoot()
+    commands("/sbin/ifconfig ens224   ", "/etc/rc.local", boot)
+    assert boot.interfaces["ens224"].down_by == ""
