@@ -198,7 +198,7 @@ def _addresses(one: Profile, section: str, family: int, planned: Planned) -> Non
         _add(planned, address, one.path)
         gateways.append(gateway.strip())
     if _is_in_main(one, section) and one.get(section, "never-default", "false").lower() in _NO:
-        for gateway in filter(None, gateways):
+        for gateway in {*gateways} - {"", "0.0.0.0", "::"}:
             _via(planned, "default", gateway, family, one.path)
     for text in _listed(one, section, "route"):
         fields = [each.strip() for each in text.split(",")]
