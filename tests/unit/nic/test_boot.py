@@ -169,3 +169,9 @@ def test_commands_with_blanks_at_the_end_are_read() -> None:
     boot = NextBoot()
     commands("/sbin/ifconfig ens224   ", "/etc/rc.local", boot)
     assert boot.interfaces["ens224"].down_by == ""
+
+
+def test_ifcfg_further_addresses_of_ipv6_come_again() -> None:
+    lines = "IPV6ADDR=2001:db8::11/64\nIPV6ADDR_SECONDARIES='2001:db8::12/64 2001:db8::13/64'\n"
+    addresses = [{"local": f"2001:db8::1{number}", "prefixlen": 64, "scope": "global"} for number in (1, 2, 3)]
+    assert found(IFCFG, STATIC + lines, addr_info=[ADDRESS, *addresses]) == ([], [])
