@@ -172,7 +172,7 @@ def commands(text: str, path: str, boot: NextBoot) -> None:
         planned = boot.interfaces.setdefault(found["name"], Planned())
         if "mtu" in words[:-1] and words[words.index("mtu") + 1].isdigit():
             planned.set_mtu(int(words[words.index("mtu") + 1]), path)
-        if words[0] == "down":
+        if words[:1] == ["down"]:
             planned.down_by = path
 
 

@@ -198,7 +198,7 @@ def _addresses(one: Profile, section: str, family: int, planned: Planned) -> Non
         _add(planned, address, one.path)
         gateways.append(gateway.strip())
     if _is_in_main(one, section) and one.get(section, "never-default", "false").lower() in _NO:
-        for gateway in filter(None, gateways):
+        for gateway in {*gateways} - {"", "0.0.0.0", "::"}:
             _via(planned, "default", gateway, family, one.path)
     for text in _listed(one, section, "route"):
         fields = [each.strip() for each in text.split(",")]
@@ -270,8 +270,8 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             if address:
                 prefix = row.get(f"PREFIX{number}") or _prefix(row.get(f"NETMASK{number}", ""))
                 settings["ipv4", f"address{number or '99'}"] = f"{address}/{prefix}"
-        if row.get("IPV6ADDR"):
-            settings["ipv6", "address1"] = row["IPV6ADDR"]
+        for at, address in enumerate([row.get("IPV6ADDR", ""), *row.get("IPV6ADDR_SECONDARIES", "").split()]):
+            settings["ipv6", f"address{at}"] = address
         for family, file in (("ipv4", f"{IFCFG}/route-{name[6:]}"), ("ipv6", f"{IFCFG}/route6-{name[6:]}")):
             for at, (route, options) in enumerate(_routes(tree.files.get(file, ""))):
                 settings[family, f"route{at}"], settings[family, f"route{at}_options"] = route, options

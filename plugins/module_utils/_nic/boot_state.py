@@ -292,7 +292,7 @@ def parse_fstab(text: str) -> tuple[list[Entry], list[str]]:
         words_ = line.split()
         if not words_ or words_[0].startswith("#"):
             continue
-        if len(words_) < 3 or len(words_) > 6:
+        if len(words_) < 3:
             wrong.append(line.strip())
             continue
         options = frozenset((words_[3] if len(words_) > 3 else "defaults").split(","))

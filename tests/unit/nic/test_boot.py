@@ -9,9 +9,16 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import Present, Tree, compare
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import (
+    NextBoot,
+    Present,
+    Tree,
+    compare,
+    parse_fstab,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_reading import (
     InterfaceReader,
     netplan_copy,
@@ -54,12 +61,13 @@ def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tup
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
 
 
-SOUND = {
+SOUND: dict[str, tuple[Any, ...]] = {
     "networkd-kind-of-a-device": (NETWORKD, f"[Match]\nType=ether\nKind=!*\n\n{NETWORK}"),
     "networkd-alternative-name": (NETWORKD, f"[Match]\nName=enp19s0\n\n{NETWORK}"),
     # Routes of another table are not in table main, which is what is there now.
     "manager-table-of-a-route": (PROFILE, f"{KEYFILE}route1=0.0.0.0/0,198.51.100.1\nroute1_options=table=101\n"),
     "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
+    "manager-no-gateway": (PROFILE, KEYFILE.replace("/24", "/24,0.0.0.0")),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
     "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
@@ -106,7 +114,7 @@ def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> N
     assert found(path, text) == (["route"], [])
 
 
-IPOIB = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
+IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,7 @@ def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
 
 def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
     text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
-    vlan = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
+    vlan: dict[str, Any] = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
     assert found(PROFILE, text, **vlan) == ([], [])
 
 
@@ -150,3 +158,20 @@ def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> 
         {NETWORKD: "[Match]\nName=ens224\n\n[Network]\nDHCP=ipv4\n"}, links={f"{WANTS}/systemd-networkd.service"}
     )
     assert compare(present, next_boot(tree, present)) == []
+
+
+def test_fstab_words_behind_the_sixth_are_a_comment() -> None:
+    entries, wrong = parse_fstab("UUID=AA-11 /boot/efi vfat defaults 0 1 # the first disk\n/dev/sdd1 /data\n")
+    assert ([entry.target for entry in entries], wrong) == (["/boot/efi"], ["/dev/sdd1 /data"])
+
+
+def test_commands_with_blanks_at_the_end_are_read() -> None:
+    boot = NextBoot()
+    commands("/sbin/ifconfig ens224   ", "/etc/rc.local", boot)
+    assert boot.interfaces["ens224"].down_by == ""
+
+
+def test_ifcfg_further_addresses_of_ipv6_come_again() -> None:
+    lines = "IPV6ADDR=2001:db8::11/64\nIPV6ADDR_SECONDARIES='2001:db8::12/64 2001:db8::13/64'\n"
+    addresses = [{"local": f"2001:db8::1{number}", "prefixlen": 64, "scope": "global"} for number in (1, 2, 3)]
+    assert found(IFCFG, STATIC + lines, addr_info=[ADDRESS, *addresses]) == ([], [])
