@@ -60,10 +60,8 @@ def choose_gid(gids: Sequence[Gid], netdev: str = "") -> Gid | None:
 class VerbsPort:
     """What only the verbs library tells about a port; MTUs in bytes."""
 
-    state: str
     active_mtu: int
     max_mtu: int
-    link_layer: str
 
 
 _HCA = re.compile(r"^hca_id:\s*(\S+)$")
@@ -71,7 +69,7 @@ _VERBS_LINE = re.compile(r"^(\w+):\s*(.*?)$")
 
 
 def parse_ibv_devinfo(text: str, host: str) -> dict[tuple[str, int], VerbsPort]:
-    """``ibv_devinfo`` -> (device, port) -> its MTUs and state. ``active_mtu: 4096 (5)``: bytes, and the code."""
+    """``ibv_devinfo`` -> (device, port) -> its MTUs. ``active_mtu: 4096 (5)``: bytes, and the code."""
     ports: dict[tuple[str, int], dict[str, str]] = {}
     device, port = "", 0
     for line in text.splitlines():
@@ -91,21 +89,16 @@ def parse_ibv_devinfo(text: str, host: str) -> dict[tuple[str, int], VerbsPort]:
         elif port:
             ports[(device, port)].setdefault(pair.group(1), pair.group(2))
     return {
-        key: VerbsPort(
-            state=_verbs(values, "state", r"PORT_(\w+)", host, text),
-            active_mtu=int(_verbs(values, "active_mtu", r"(\d+) \(\d\)", host, text)),
-            max_mtu=int(_verbs(values, "max_mtu", r"(\d+) \(\d\)", host, text)),
-            link_layer=_verbs(values, "link_layer", r"(\S+)", host, text),
-        )
+        key: VerbsPort(*(_verbs_mtu(values, name, host, text) for name in ("active_mtu", "max_mtu")))
         for key, values in ports.items()
     }
 
 
-def _verbs(values: Mapping[str, str], name: str, pattern: str, host: str, text: str) -> str:
-    found = re.match(pattern, values.get(name, ""))
+def _verbs_mtu(values: Mapping[str, str], name: str, host: str, text: str) -> int:
+    found = re.match(r"(\d+) \(\d\)", values.get(name, ""))
     if not found:
         raise ParseError(f"a port without a readable {name}", host=host, thing="ibv_devinfo", raw=text)
-    return found.group(1)
+    return int(found.group(1))
 
 
 # ---- QoS ------------------------------------------------------------------------------------------------------------
