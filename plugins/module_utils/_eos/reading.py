@@ -65,7 +65,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
     ports = {name: port(name, facts) for name, facts in interfaces.items() if _PORT.fullmatch(name)}
     saved = section("saved configuration", lambda: not _allowed(host, UNSAVED, show(UNSAVED)).strip(), None)
-    return Observed(host, version, ports, saved, tuple(section.unreadable))
+    return Observed(version, ports, saved, tuple(section.unreadable))
 
 
 def _allowed(host: str, command: str, text: str) -> str:

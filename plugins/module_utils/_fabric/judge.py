@@ -290,7 +290,7 @@ class _Search:
                 self.open.append(place)
 
 
-def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]:
+def wanted(fabric: Fabric, places: Places) -> list[Pair]:
     """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
     suspects: set[int] = set()
     for place in (*places.accused, *places.open):
@@ -300,8 +300,8 @@ def wanted(fabric: Fabric, places: Places, repeats: int = REPEATS) -> list[Pair]
         if place.kind in ("fabric", "rail", "switch"):
             continue
         if place.kind == "pair":
-            tests += [place.members if turn % 2 else place.members[::-1] for turn in range(repeats)]  # type: ignore[misc]
-        times = 2 if place.kind == "pair" else 1 if place.kind == "host" else repeats
+            tests += [place.members if turn % 2 else place.members[::-1] for turn in range(REPEATS)]  # type: ignore[misc]
+        times = 2 if place.kind == "pair" else 1 if place.kind == "host" else REPEATS
         for nic in nics(fabric, place):
             tests += _with_others(fabric, nic, suspects, times)
     return tests

@@ -89,15 +89,12 @@ def parse_ibv_devinfo(text: str, host: str) -> dict[tuple[str, int], VerbsPort]:
         elif port:
             ports[(device, port)].setdefault(pair.group(1), pair.group(2))
     return {
-        key: VerbsPort(
-            active_mtu=_mtu(values, "active_mtu", host, text),
-            max_mtu=_mtu(values, "max_mtu", host, text),
-        )
+        key: VerbsPort(*(_verbs_mtu(values, name, host, text) for name in ("active_mtu", "max_mtu")))
         for key, values in ports.items()
     }
 
 
-def _mtu(values: Mapping[str, str], name: str, host: str, text: str) -> int:
+def _verbs_mtu(values: Mapping[str, str], name: str, host: str, text: str) -> int:
     found = re.match(r"(\d+) \(\d\)", values.get(name, ""))
     if not found:
         raise ParseError(f"a port without a readable {name}", host=host, thing="ibv_devinfo", raw=text)

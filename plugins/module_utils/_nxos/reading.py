@@ -74,7 +74,7 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
     ports = {name: port(name, facts) for name, facts in interfaces.items()}
     saved = section("saved configuration", lambda: not answered(host, UNSAVED, show(UNSAVED)).strip(), None)
-    return Observed(host, version, ports, saved, tuple(dict.fromkeys(section.unreadable)))
+    return Observed(version, ports, saved, tuple(dict.fromkeys(section.unreadable)))
 
 
 def _version(host: str, data: Any) -> str:

@@ -141,13 +141,13 @@ def cidr(text: str, thing: str, host: str = "nccl_variables") -> Network:
         ) from error
 
 
-def networks(given: str | Sequence[str], thing: str = "network", host: str = "nccl_variables") -> tuple[Network, ...]:
+def networks(given: str | Sequence[str], host: str = "nccl_variables") -> tuple[Network, ...]:
     """One network per rail, from a list or a text with commas or blanks. Raises RefusedError for what overlaps."""
     texts = given.replace(",", " ").split() if isinstance(given, str) else [str(text) for text in given]
-    found = tuple(dict.fromkeys(cidr(text, thing, host) for text in texts))
+    found = tuple(dict.fromkeys(cidr(text, "network", host) for text in texts))
     if not found:
         raise RefusedError(
-            "no network", host=host, thing=thing, value=given, remedy="give one per rail, as 192.0.2.0/24"
+            "no network", host=host, thing="network", value=given, remedy="give one per rail, as 192.0.2.0/24"
         )
     for at, one in enumerate(found):
         for other in found[at + 1 :]:
@@ -155,7 +155,7 @@ def networks(given: str | Sequence[str], thing: str = "network", host: str = "nc
                 raise RefusedError(
                     f"{one} and {other} overlap, so the rail of an address is not known",
                     host=host,
-                    thing=thing,
+                    thing="network",
                     value=[str(network) for network in found],
                     remedy="give the network of each rail as its interfaces have it",
                 )

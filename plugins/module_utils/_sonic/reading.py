@@ -52,9 +52,8 @@ def read(host: str, show: Show, priority: int) -> Observed:
 
     # Whether a restart brings back what runs; the routing daemon's text (bgpraw) is no table of the CONFIG_DB.
     saved = section("saved configuration", lambda: db == database.config(host, json_of(host, SAVED, show(SAVED))), None)
-    return Observed(
-        host, version, {name: whole(name, port) for name, port in ports.items()}, saved, tuple(section.unreadable)
-    )
+    found = {name: whole(name, port) for name, port in ports.items()}
+    return Observed(version, found, saved, tuple(section.unreadable))
 
 
 def _marks(host: str, text: str) -> dict[tuple[str, int], int]:

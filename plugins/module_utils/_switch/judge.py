@@ -65,13 +65,12 @@ def trust(place: str, found: Any) -> Finding:
     return compared("trust", place, "trust", found or None, "L3 (dscp)", right, "trust DSCP on the port")
 
 
-def dscp(place: str, mapped: int | None, need: Need, mark: int | None = None) -> Finding:
+def dscp(place: str, mapped: int | None, need: Need) -> Finding:
     """``mapped``: the priority that the switch puts packets with the mark into."""
-    mark = need.dscp if mark is None else mark
     found = None if mapped is None else f"priority {mapped}"
     right = None if mapped is None else mapped == need.priority
-    remedy = f"map DSCP {mark} to priority {need.priority}"
-    return compared("dscp", place, f"DSCP {mark}", found, f"priority {need.priority}", right, remedy)
+    remedy = f"map DSCP {need.dscp} to priority {need.priority}"
+    return compared("dscp", place, f"DSCP {need.dscp}", found, f"priority {need.priority}", right, remedy)
 
 
 def cnp(place: str, mapped: int | None, lossless: Sequence[int] | None, need: Need) -> Finding:

@@ -62,7 +62,6 @@ class PortSeen:
 class Observed:
     """One switch. ``vlans``: number -> its access ports; ``saved`` None: not known; ``unreadable``: what, and why."""
 
-    host: str
     version: str
     ports: Mapping[str, PortSeen]
     saved: bool | None = None

@@ -211,7 +211,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         try:
             self._bookkeeping.keep()
         except LayerError as error:
-            self._take_back(error, " The host was not rebooted.")
+            self._take_back(error)
             raise
 
     def _say_how_to_resume(self, error: LayerError) -> None:
@@ -259,7 +259,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self._maintenance.enter(self._wanted.vsan_mode)
         except LayerError as error:
             if self._maintenance.entered:  # and the mark could not be written
-                self._take_back(error, " The host was not rebooted.")
+                self._take_back(error)
             else:
                 self._give_up_entering(error)
             raise
@@ -280,7 +280,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self._maintenance.check()
             before = self._connection.read(self._reference(), ["runtime.bootTime"]).get("runtime.bootTime")
         except LayerError as error:
-            self._take_back(error, " The host was not rebooted.")
+            self._take_back(error)
             raise
         if not is_same_boot(before, first):  # a second one is not needed
             self._superseded = True
@@ -289,7 +289,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
             self._elapsed = self._boot.carry_out(before)
         except LayerError as error:
             if self._boot.never_began:
-                self._take_back(error, " The host was not rebooted.")
+                self._take_back(error)
             else:
                 self._is_reboot_known = False
                 error.args = (f"{error} The reboot was asked for; whether the host has rebooted is not known.",)
@@ -305,8 +305,9 @@ class RebootLayer(Layer[HostState, RebootWanted]):
                 remedy="check whether a host profile or the firmware overrides it, and the host's boot log",
             )
 
-    def _take_back(self, error: LayerError, text: str) -> None:
+    def _take_back(self, error: LayerError) -> None:
         """It will not be rebooted: leave the host and its VMs as they were found."""
+        text = " The host was not rebooted."
         if self._maintenance.is_ours:
             try:
                 self._maintenance.leave()
@@ -344,11 +345,12 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         self._bookkeeping.let_go()
 
     def failed(self, error: LayerError) -> None:
+        text = ""
         if self._begun:  # also where only the last look failed
             self._say_how_to_resume(error)
         if self._begun and self._maintenance.entered and (self._maintenance.left or self._maintenance.taken_by):
-            self._maintenance.clear_own()
-        text = self._bookkeeping.let_go() if self._bookkeeping is not None else ""
+            text = self._maintenance.clear_own()
+        text += self._bookkeeping.let_go() if self._bookkeeping is not None else ""
         if text:
             error.args = (f"{error}{text}",)
 

@@ -108,7 +108,7 @@ def fault_text(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Iterator[None]:
+def translated(host: str, doing: str) -> Iterator[None]:
     """Turn what pyVmomi and the network raise into errors that a person can act on."""
     try:
         yield
@@ -125,18 +125,14 @@ def translated(host: str, doing: str, thing: str = "", value: Any = None) -> Ite
         raise UnreachableError(
             "{}: {}: {}".format(doing, type_name(error), error or "no answer"),
             host=host,
-            thing=thing,
-            value=value,
             remedy="check the address, the port and the network, or raise 'timeout'",
         ) from error
     except vmodl.MethodFault as error:
-        raise _from_fault(error, host, doing, thing, value) from error
+        raise _from_fault(error, host, doing) from error
     except NO_SOAP as error:
         raise UnreachableError(
             f"{doing}: the answer is no SOAP ({type_name(error)}: {error})",
             host=host,
-            thing=thing,
-            value=value,
             remedy="look what is between here and vCenter (a proxy, a load balancer)",
         ) from error
     except Exception as error:
@@ -164,7 +160,7 @@ def unanswered() -> Iterator[None]:
         raise
 
 
-def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> LayerError:
+def _from_fault(error: Any, host: str, doing: str) -> LayerError:
     """The first kind that the fault is of; a HostConnectFault is raised by the login."""
     kinds: tuple[tuple[Any, type[LayerError], str], ...] = (
         (
@@ -195,7 +191,7 @@ def _from_fault(error: Any, host: str, doing: str, thing: str, value: Any) -> La
     )
     made, remedy = next((made, remedy) for kind, made, remedy in kinds if isinstance(error, kind))
     text = f"{doing}: {fault_text(error)}"
-    return made(text, host=host, thing=thing, value=value, fault=type_name(error), remedy=remedy)
+    return made(text, host=host, fault=type_name(error), remedy=remedy)
 
 
 class SessionLostError(UnreachableError):
@@ -673,7 +669,7 @@ class Connection:
                 if not getattr(fault, "msg", None):
                     with contextlib.suppress(Exception):
                         fault.msg = error.localizedMessage
-                failure = _from_fault(fault, host, doing, "", None)
+                failure = _from_fault(fault, host, doing)
                 failure.details["task"] = "error"  # its own end: any other failure is one to ask about it
                 raise failure
             if self.clock() >= deadline:

@@ -43,7 +43,7 @@ LOSSLESS = Need(mode="lossless")
 
 
 def said(wanted: Need = LOSSLESS, **ports: PortSeen) -> dict[str, Any]:
-    return facts(Observed("leaf01", "1", ports, True), list(ports), wanted)
+    return facts(Observed("1", ports, True), list(ports), wanted)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_was_not_read_is_not_off() -> None:
     other = said(a=RIGHT, b=PortSeen(up=True))
     assert (other["roce"]["trust"], other["roce"]["ecn"], other["ports"]["b"]["trust"]) == ("dscp", None, None)
     assert named(other) == [("mode", "")]
-    assert facts(Observed("leaf01", "1", {}, None), [], Need())["roce"]["ecn"] is None
+    assert facts(Observed("1", {}, None), [], Need())["roce"]["ecn"] is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_problems_follow_from_what_ought_to_be(mode: str | None, change: dict[st
 
 
 def test_what_was_not_readable_is_a_problem() -> None:
-    seen = Observed("leaf01", "1", {"a": RIGHT}, None, (("neighbors", "why"),))
+    seen = Observed("1", {"a": RIGHT}, None, (("neighbors", "why"),))
     found = facts(seen, ["a"], Need())
     assert found["problems"] == ["could not be read: neighbors"] and not found["healthy"]
     assert found["unreadable"] == [{"what": "neighbors", "reason": "why"}]

@@ -223,3 +223,12 @@ def test_other_runs_are_looked_for_once_before_a_recovery_and_only_then(in_maint
     layer.observe()
     layer.observe()
     assert asked == ["others"] * looks
+
+
+def test_a_failed_run_tells_of_a_mark_that_stays() -> None:
+    layer = RebootLayer(FakeSite(), "esx01", WANTED, Timeouts())
+    layer._begun = layer._maintenance.entered = layer._maintenance.left = True
+    layer._maintenance.clear_own = lambda: " MARK STAYS"  # type: ignore[method-assign]
+    error = ApplyError("cut", host="esx01")
+    layer.failed(error)
+    assert str(error).endswith("MARK STAYS")

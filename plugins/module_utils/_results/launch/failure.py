@@ -238,7 +238,7 @@ def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
     if not still.ranks:
         return ending("collective_hang", evidence=still.evidence, waited=waited)
     where = sorted({name for rank in still.ranks for name in seen.host_of(rank)})
-    who = numbered("rank", still.ranks)
+    who = numbered(still.ranks)
     return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
 
 

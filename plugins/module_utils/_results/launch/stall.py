@@ -84,9 +84,9 @@ def _by_rank(stall: Stall) -> dict[int, list[Process]]:
     return found
 
 
-def numbered(what: str, numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:20])) + (" ..." if len(numbers) > 20 else "")
-    return f"{what}{'s' if len(numbers) != 1 else ''} {shown}"
+def numbered(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
+    return f"rank{'s' if len(ranks) != 1 else ''} {shown}"
 
 
 def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:
@@ -99,13 +99,13 @@ def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:
             "stopped" if first.state in _STOPPED else "blocked",
             ranks,
             {process.host for process in standing},
-            who=numbered("rank", ranks) if ranks else f"{first.command.split(' ')[0]} (no rank)",
+            who=numbered(ranks) if ranks else f"{first.command.split(' ')[0]} (no rank)",
             pid=first.pid,
             where=f", in {first.waits_in}" if first.waits_in else "",
         )
     if stall.unanswered and stall.seen:
         ranks = sorted(rank for rank, host in places.items() if host in stall.unanswered)
-        who = numbered("rank", ranks) if ranks else "no rank"
+        who = numbered(ranks) if ranks else "no rank"
         return _stuck("unanswered", ranks, stall.unanswered, who=who, why=stall.unanswered[min(stall.unanswered)])
     return None
 
@@ -118,7 +118,7 @@ def behind(
 
     def of(situation: str, ranks: Sequence[int], why: str) -> Diagnosis:
         hosts = {places[rank] for rank in ranks if rank in places}
-        return _stuck(situation, ranks, hosts, who=numbered("rank", ranks), why=why)
+        return _stuck(situation, ranks, hosts, who=numbered(ranks), why=why)
 
     silent = sorted(rank for rank in places if rank not in spoke) if spoke else []
     if silent and len(silent) * 2 < len(places):
@@ -154,7 +154,7 @@ def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> 
         alike.setdefault((host, step, _doing(processes)), []).append(rank)
     # The rarest first: a rank that differs is what a reader looks for.
     rows = sorted(alike.items(), key=lambda row: (len(row[1]), row[1]))
-    groups = [f"{numbered('rank', ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
+    groups = [f"{numbered(ranks)} on {host}: {step}, {doing}" for (host, step, doing), ranks in rows[:_SHOWN]]
     return "; ".join(groups + ([f"and {len(rows) - _SHOWN} more groups"] if len(rows) > _SHOWN else []))
 
 
