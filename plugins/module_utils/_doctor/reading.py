@@ -330,7 +330,7 @@ class Reading:
     def _where(self, piece: Piece, number: int, text: str) -> Hit:
         host = piece.host
         bare = _untagged(text)
-        for name in ("line_of_program", "line_of_slurm", "line_of_syslog", "prefix"):
+        for name in ("line_of_program", "line_of_other", "line_of_syslog", "prefix"):
             match = None if host else form(name).search(bare)
             if match and not form("no_host").match(match["host"]):
                 host = match["host"]

@@ -169,7 +169,7 @@ FAULTS = (
     (
         "container",
         "faulty",
-        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-abc (size 9637888)",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a (size 96), error: No space left on device (28)",
     ),
     (
         "nic_firmware",

@@ -39,6 +39,8 @@ def test_nccl_names_its_host(front: str, host: str) -> None:
          "Operation canceled", ["m7-31"]),
         ("srun: error: Task launch for 5.0 failed on node gpu7: Communication connection failure", ["gpu7"]),
         ("srun: error: fwd_tree_thread: can't find address for host gpu8, check slurm.conf", ["gpu8"]),
+        ("[2024-05-02T10:11:12.100] error: Node gpu9 has low cpu count (1 < 20)", ["gpu9"]),
+        ("srun: error: gpu5: task 3: Out Of Memory", ["gpu5"]),
         ("node7: mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", ["node7"]),
         ("12:30:45 [812] mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", []),
     ],
