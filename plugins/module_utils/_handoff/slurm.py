@@ -89,7 +89,8 @@ _RULES = (
     Rule(
         "slurm_cancelled",
         re.compile(
-            r"\*\*\* JOB (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)(?: BY UID (?P<user>\d+))? \*\*\*"
+            r"\*\*\* JOB (?P<id>\S+) ON (?P<host>\S+) CANCELLED AT (?P<at>\S+)"
+            r"(?: BY UID (?P<user>\d+)| DUE to SIGNAL [\w ]+)? \*\*\*"
         ),
         "{host}: job {id} was cancelled at {at}{by}. What to do: nothing is wrong with the nodes; ask who cancelled it "
         "(sacct -j {id} -o JobID,State,User), and submit it again",

@@ -150,6 +150,12 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     assert "460627968" in problem["message"] and "104857600" in problem["message"]
 
 
+@pytest.mark.parametrize("end", ["", " BY UID 1000", " DUE to SIGNAL Terminated"])
+def test_cancelled_job_is_told_by_every_release(tmp_path: Path, end: str) -> None:
+    """The signal is in published outputs of Slurm 24."""
+    assert ended_with(tmp_path, f"slurmstepd: error: *** JOB 7 {_AT}{end} ***\n")["code"] == "slurm_cancelled"
+
+
 @pytest.mark.parametrize("step", ["StepId=7.0.", "StepId=7.0 cgroup.", "step 7.0 cgroup.", "StepId=7.batch."])
 def test_step_of_an_oom_kill_is_named_by_every_release(tmp_path: Path, step: str) -> None:
     """With "step" in the source of Slurm 19.05, with "StepId=" and "cgroup" in that of 20.11."""
