@@ -182,7 +182,7 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
         where = ", ".join(f"{name.partition('.')[2] or 'the ranks'}: {status}" for name, status in bad.items())
         what = f"the job ended with a status that is not 0 ({where}). What to do: read the .err files in {folder}"
         return [{"code": "job_failed", "message": what}]
-    if (folder / "started").is_file():
+    if (folder / "started").is_file() and not (folder / "ended").is_file():
         return [
             {
                 "code": "job_no_end",

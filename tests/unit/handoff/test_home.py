@@ -205,6 +205,8 @@ def test_what_slurm_says_of_an_end_becomes_a_cause_and_a_way_out(tmp_path: Path,
 def test_a_job_without_an_end_or_with_a_bad_one_says_so(tmp_path: Path) -> None:
     folder = results(tmp_path / "7")
     (folder / "status").unlink()
+    assert read(folder)["problems"] == []  # from Kubernetes, as docs/other-launchers.md has it
+    (folder / "ended").unlink()
     assert [problem["code"] for problem in read(folder)["problems"]] == ["job_no_end"]
     (folder / "status.gpu02").write_text("124\n")
     (problem,) = read(folder)["problems"]
