@@ -22,7 +22,6 @@ _SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
 _TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _CHUNK = 1 << 20
-_MOMENTS = ("before", "after")
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -161,7 +160,7 @@ def _path(
 def _rdma(folder: Path, hosts: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, own in hosts.items():
-        for moment in _MOMENTS:
+        for moment in ("before", "after"):
             path = folder / "counters" / f"{own}.{moment}"
             if path.is_file():
                 text = path.read_text(encoding="utf-8", errors="replace")
@@ -183,7 +182,7 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
         where = ", ".join(f"{name.partition('.')[2] or 'the ranks'}: {status}" for name, status in bad.items())
         what = f"the job ended with a status that is not 0 ({where}). What to do: read the .err files in {folder}"
         return [{"code": "job_failed", "message": what}]
-    if (folder / "started").is_file():
+    if (folder / "started").is_file() and not (folder / "ended").is_file():
         return [
             {
                 "code": "job_no_end",

@@ -158,6 +158,7 @@ def test_it_is_installed_merged_and_pending_until_a_restart_is_allowed(node: Nod
     code, output = toolkit(node, **release(options, NEW), container_allow_engine_restart=True)
     assert code == 0, output
     assert node.disk.version("nvidia-container-toolkit") == NEW
+    assert starts(node) == 2
 
     code, output = toolkit(node, **release(options, NEW), container_allow_engine_restart=True)
     assert code == 0 and "changed=0 " in output, output

@@ -169,7 +169,7 @@ FAULTS = (
     (
         "container",
         "faulty",
-        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a (size 96), error: No space left on device (28)",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/a (size 96), error: No space left on device",
     ),
     (
         "nic_firmware",

@@ -150,6 +150,12 @@ def test_a_step_that_took_too_much_memory_was_not_cancelled_by_somebody(tmp_path
     assert "460627968" in problem["message"] and "104857600" in problem["message"]
 
 
+@pytest.mark.parametrize("end", ["", " BY UID 1000", " DUE to SIGNAL Terminated"])
+def test_cancelled_job_is_told_by_every_release(tmp_path: Path, end: str) -> None:
+    """The signal is in published outputs of Slurm 24."""
+    assert ended_with(tmp_path, f"slurmstepd: error: *** JOB 7 {_AT}{end} ***\n")["code"] == "slurm_cancelled"
+
+
 @pytest.mark.parametrize("step", ["StepId=7.0.", "StepId=7.0 cgroup.", "step 7.0 cgroup.", "StepId=7.batch."])
 def test_step_of_an_oom_kill_is_named_by_every_release(tmp_path: Path, step: str) -> None:
     """With "step" in the source of Slurm 19.05, with "StepId=" and "cgroup" in that of 20.11."""
@@ -199,6 +205,8 @@ def test_what_slurm_says_of_an_end_becomes_a_cause_and_a_way_out(tmp_path: Path,
 def test_a_job_without_an_end_or_with_a_bad_one_says_so(tmp_path: Path) -> None:
     folder = results(tmp_path / "7")
     (folder / "status").unlink()
+    assert read(folder)["problems"] == []  # from Kubernetes, as docs/other-launchers.md has it
+    (folder / "ended").unlink()
     assert [problem["code"] for problem in read(folder)["problems"]] == ["job_no_end"]
     (folder / "status.gpu02").write_text("124\n")
     (problem,) = read(folder)["problems"]

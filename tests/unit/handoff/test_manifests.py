@@ -190,6 +190,14 @@ def test_mpi_of_an_mpijob_keeps_to_the_nodes_network(changes: dict[str, Any], pi
     assert ("--mca btl_tcp_if_include 192.0.2.0/24" in " ".join(words)) is pinned
 
 
+@pytest.mark.parametrize("mpi", [4, 5])
+def test_open_mpi_5_is_told_the_hosts_of_the_operator(mpi: int) -> None:
+    """5.0.11 ends with "not enough slots" under the variables that mpi-operator sets; 4.1.4 reads them."""
+    (*_maps, document) = yaml.safe_load_all(render("mpijob.yaml", asked(mpi=mpi)))
+    words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    assert ("--hostfile /etc/mpi/hostfile" in " ".join(words)) is (mpi == 5)
+
+
 def test_sshd_of_a_worker_starts_in_an_image_without_host_keys(tmp_path: Path) -> None:
     """mpi-operator brings no host keys, and mounts the login as a secret, whose directory all may write to."""
     for name in ("ssh-keygen", "sshd"):
