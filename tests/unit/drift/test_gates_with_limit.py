@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, load
 
 # No vCenter is named: without its gate the playbook sends nothing either.
 INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}}}}}\n"
@@ -33,3 +33,11 @@ def test_no_limit_takes_a_gate_away(
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and refusal in done.stdout, done.stdout + done.stderr
     assert done.stdout.count("PLAY [") == 1, done.stdout
+
+
+def test_removal_goes_on_only_where_all_other_nodes_were_there() -> None:
+    """A node that does not answer drops its whole play, and ends no run: role stage does."""
+    plays = load(ROOT / "playbooks/remove_host.yml")
+    (place,) = [index for index, play in enumerate(plays) if play["name"] == "Removal - mesh of the other nodes"]
+    assert [role["role"] for role in plays[place + 1]["roles"]] == ["rocemesh.multinode.stage"]
+    assert plays[place + 1]["any_errors_fatal"] and plays[place + 1]["tags"] == ["always"]
