@@ -35,6 +35,14 @@ def test_no_limit_takes_a_gate_away(
     assert done.stdout.count("PLAY [") == 1, done.stdout
 
 
+def test_limit_does_not_take_the_table_of_consistency_away(tmp_path: pathlib.Path) -> None:
+    """Nothing compared, and an exit status of 0."""
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), "playbooks/consistency.yml", "--limit", "esx02"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "gpu01: not known" in done.stdout, done.stdout + done.stderr
+
+
 def test_removal_goes_on_only_where_all_other_nodes_were_there() -> None:
     """A node that does not answer drops its whole play, and ends no run: role stage does."""
     plays = load(ROOT / "playbooks/remove_host.yml")
