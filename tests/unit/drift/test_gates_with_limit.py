@@ -10,7 +10,7 @@ import pytest
 from tests.unit.roles.collection import ROOT, load
 
 # No vCenter is named: without its gate the playbook sends nothing either.
-INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}}}}}\n"
+INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}, gpu02: {}}}}}\n"
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
@@ -22,6 +22,7 @@ INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_v
         ("upgrade.yml", (), "rocemesh_upgrade is not set"),
         ("add_host.yml", (), "host is not set"),
         ("remove_host.yml", (), "host is not set"),
+        ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
         ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )
