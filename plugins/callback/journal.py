@@ -99,6 +99,7 @@ class CallbackModule(CallbackBase):
         super().__init__(*args, **kwargs)
         self._begin: dict[str, Any] = {}
         self._said: list[dict[str, Any]] = []
+        self._said_of: dict[str, list[dict[str, Any]]] = {}
         self._asked: dict[str, set[str]] = {}
         self._file: pathlib.Path | None = None
         self._refused = False
@@ -156,7 +157,7 @@ class CallbackModule(CallbackBase):
             self._take(result, failed=True)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        task = _task(result)
+        task = _about(result._task, result._host)
         if task.ours:
             self._write([journal.unreachable(task, result._result)])
 
@@ -173,7 +174,7 @@ class CallbackModule(CallbackBase):
             self._answer()
 
     def _take(self, result: Any, failed: bool) -> None:
-        task = _task(result)
+        task = _about(result._task, result._host)
         if not task.ours:
             return
         if task.layer:
@@ -190,8 +191,10 @@ class CallbackModule(CallbackBase):
     def _write(self, said: Iterable[dict[str, Any]]) -> None:
         for entry in said:
             # Each reading of a device says again what waits, and in check mode what would change.
-            if any(journal.says_nothing_new(entry, other, self._check) for other in self._said):
+            before = self._said_of.setdefault(entry.get("host", ""), [])
+            if any(journal.says_nothing_new(entry, other, self._check) for other in before):
                 continue
+            before.append(entry)
             self._said.append(entry)
             self._record(entry)
 
@@ -249,10 +252,6 @@ class CallbackModule(CallbackBase):
         simulated = " (SIMULATED)" if found["simulated"] else ""
         self._say(f"Drift: {found['verdict']}{simulated}, {len(found['drift'])} differences, {self._place('drift')}")
         raise SystemExit(journal.status(self._said))
-
-
-def _task(result: Any) -> journal.Task:
-    return _about(result._task, result._host)
 
 
 def _about(task: Any, host: Any) -> journal.Task:

@@ -46,7 +46,7 @@ def vcenter(reading: Mapping[str, Any], vms: Iterable[str], *, windows: bool, dr
         yield from failed(place, "login", reading)
         return
     yield from clock(place, reading.get("clock_skew"))
-    own = {str(name) for name in vms}
+    own = {*map(str, vms), *(str(row.get("name")) for row in reading.get("vms") or ())}
     for host in reading.get("hosts") or ():
         yield from _host(host, own)
     for row in reading.get("vms") or ():

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, load
 
 # No vCenter is named: without its gate the playbook sends nothing either.
-INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}}}}}\n"
+INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}, gpu02: {}}}}}\n"
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
@@ -22,6 +22,7 @@ INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_v
         ("upgrade.yml", (), "rocemesh_upgrade is not set"),
         ("add_host.yml", (), "host is not set"),
         ("remove_host.yml", (), "host is not set"),
+        ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
         ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )
@@ -33,3 +34,19 @@ def test_no_limit_takes_a_gate_away(
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and refusal in done.stdout, done.stdout + done.stderr
     assert done.stdout.count("PLAY [") == 1, done.stdout
+
+
+def test_limit_does_not_take_the_table_of_consistency_away(tmp_path: pathlib.Path) -> None:
+    """Nothing compared, and an exit status of 0."""
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), "playbooks/consistency.yml", "--limit", "esx02"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "gpu01: not known" in done.stdout, done.stdout + done.stderr
+
+
+def test_removal_goes_on_only_where_all_other_nodes_were_there() -> None:
+    """A node that does not answer drops its whole play, and ends no run: role stage does."""
+    plays = load(ROOT / "playbooks/remove_host.yml")
+    (place,) = [index for index, play in enumerate(plays) if play["name"] == "Removal - mesh of the other nodes"]
+    assert [role["role"] for role in plays[place + 1]["roles"]] == ["rocemesh.multinode.stage"]
+    assert plays[place + 1]["any_errors_fatal"] and plays[place + 1]["tags"] == ["always"]

@@ -348,6 +348,12 @@ def test_vm_of_the_other_vcenter_is_a_stranger_here() -> None:
     assert ["(gpu01)" in finding.text for finding in strangers] == [True]
 
 
+def test_vm_that_is_named_by_its_id_is_no_stranger() -> None:
+    reading = on_vcenter("a", "esx01", running_vms=["trainer 7"])
+    reading["vms"][0].update(asked="vm-12", name="trainer 7")
+    assert list(devices.vcenter(reading, ["vm-12"], windows=False, dry=False)) == []
+
+
 def test_vm_and_host_read_on_different_vcenters_are_named() -> None:
     hostvars = {"esx01": {}, "gpu01": ON_B}
     apart = {**on_vcenter("b", "gpu01"), "hosts": []}

@@ -1082,4 +1082,19 @@ TASKS = (
             ({"__preflight": {"ready": False, "table": ["? a: b: c."]}, "preflight_fail": False}, SKIPPED),
         ),
     ),
+    Task(
+        "consistency",
+        "node.yml",
+        "Consistency | Read the MTUs that the container sees",
+        {
+            "__consistency_nic": {"devices": [{"netdev": "ens1"}]},
+            "__consistency_inspected": {"container": {"State": {"Running": True}}},
+        },
+        (
+            ({"__consistency_inspected": {"container": None, "exists": False}}, SKIPPED),
+            # An engine that is not there or does not answer is a row of the table, too.
+            ({"__consistency_inspected": {"failed": True, "msg": "Error connecting"}}, SKIPPED),
+        ),
+        UNCHANGED,
+    ),
 )
