@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
 from tests.unit.doctor.healthy_jobs import BANDWIDTH, HEAD, HVD, JOBS, TABLE
 from tests.unit.doctor.silent_failures import SOUND_JOBS
+from tests.unit.results.logs import log
 
 
-def ask(text: str) -> dict[str, object]:
+def ask(text: str) -> dict[str, Any]:
     return diagnose(None, {"job.log": text})
 
 
@@ -19,6 +21,15 @@ def ask(text: str) -> dict[str, object]:
 def test_sound_job_with_harmless_lines_names_no_cause(name: str, text: str) -> None:
     found = ask(text)
     assert (found["findings"], found["verdict"] in ("healthy", "no_fault_seen")) == ([], True), name
+
+
+@pytest.mark.parametrize("rail", ["", ":{0}", ":{0}:0", "::0"])
+def test_links_of_all_nics_of_a_host_carry_a_job(rail: str) -> None:
+    """As NCCL names NICs with and without rail and plane (src/transport/net_ib/init.cc)."""
+    using = " ".join(f"[{{0}}]mlx5_{{0}}:1{rail}/RoCE".format(nic) for nic in range(8))
+    nccl = f"node1:71000:71010 [0] NCCL INFO NET/IB : Using {using} [RO]; OOB eth0:192.0.2.11<0>\n"
+    link = "        rate:            400 Gb/sec (4X NDR)\n"
+    assert "figure" not in [gap["code"] for gap in ask(link + nccl + log("nccl_tests_h100.txt"))["not_shown"]]
 
 
 def test_sound_jobs_are_forty() -> None:
