@@ -32,6 +32,18 @@ def test_links_of_all_nics_of_a_host_carry_a_job(rail: str) -> None:
     assert "figure" not in [gap["code"] for gap in ask(link + nccl + log("nccl_tests_h100.txt"))["not_shown"]]
 
 
+def test_communicators_that_were_destroyed_came_to_their_end() -> None:
+    """The line of their end has no commId, unlike those of their start since NCCL 2.16."""
+    states = (("Init START", " commId 0x65e0"), ("Init COMPLETE", " commId 0x65e0"), ("Destroy COMPLETE", ""))
+    lines = [
+        f"gpu0{rank}:1:2 [0] NCCL INFO comm 0x7f0{rank} rank {rank} nranks 2 cudaDev 0 busId 1{name} - {state}"
+        for state, name in states
+        for rank in range(2)
+    ]
+    assert ask("\n".join(lines) + "\n")["shown"]
+    assert not ask("\n".join(lines[:-1]) + "\n")["shown"]
+
+
 def test_sound_jobs_are_forty() -> None:
     assert len({text for _name, text in JOBS}) == 40
 
