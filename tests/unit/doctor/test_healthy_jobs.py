@@ -44,6 +44,16 @@ def test_communicators_that_were_destroyed_came_to_their_end() -> None:
     assert not ask("\n".join(lines[:-1]) + "\n")["shown"]
 
 
+def test_a_split_that_does_not_end_is_not_shown_as_begun_well() -> None:
+    """NCCL prints no blank before the dash at its start (src/init.cc since 2.23)."""
+    made = (
+        "gpu01:1:2 [0] NCCL INFO ncclCommSplit comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1 parent 0x7f0 color 0 key 0"
+    )
+    job = f"{made}- Init START\n{TABLE}"
+    assert [gap["code"] for gap in ask(job)["not_shown"]][:1] == ["ranks"]
+    assert "ranks" not in [gap["code"] for gap in ask(f"{job}{made} - Init COMPLETE\n")["not_shown"]]
+
+
 def test_sound_jobs_are_forty() -> None:
     assert len({text for _name, text in JOBS}) == 40
 
