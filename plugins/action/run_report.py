@@ -43,14 +43,14 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
     size = log.stat().st_size
     if size > _DRAWN_LOG_BYTES:
         reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
-        return timeline.Timeline(timeline.STEPS, timeline.MEAN, reason).as_result()
+        return dataclasses.asdict(timeline.Timeline(timeline.STEPS, timeline.MEAN, reason))
     steps = tf_cnn.read(file_pieces(str(log))).steps
     parameters = {**(inputs.result or {}).get("parameters", {}), **inputs.workload}
     try:
         batch = float(parameters.get("batch_size_per_device", 0))
     except (TypeError, ValueError):
         batch = 0.0
-    return timeline.from_steps(steps, batch).as_result()
+    return dataclasses.asdict(timeline.from_steps(steps, batch))
 
 
 def _heat_map(inputs: Inputs) -> str:

@@ -49,7 +49,7 @@ _value:
   description: >-
     C(ok) (verdict V(gdrdma) and no problem), C(verdict), C(reason), C(counts) (verdict to number of pairs), C(pairs)
     (list of C(source), C(target), C(source_host), C(target_host), C(verdict), C(reason), C(send) and C(receive), each
-    with C(path), C(reason), C(lines), C(devices), C(expected)), C(hosts), C(nranks), C(layers) (V(RoCE) or V(IB)),
+    with C(path), C(reason), C(lines), C(devices)), C(hosts), C(nranks), C(layers) (V(RoCE) or V(IB)),
     C(versions), C(notes), C(problems) (list of C(code), C(message)).
   type: dict
 """

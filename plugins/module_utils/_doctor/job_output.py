@@ -121,6 +121,7 @@ class JobOutput:
         self._speakers: dict[str, _Speaker] = {}
         self._comms: dict[str, dict[str, set[int]]] = {}
         self._comm_sizes: dict[str, int] = {}
+        self._comm_at: dict[tuple[str, str], str] = {}  # its address and a rank -> its name, which its end leaves out
         self._counts: collections.Counter[str] = collections.Counter()
         self._epochs = 0
         self._rank_lines: dict[int, int] = {}
@@ -199,9 +200,11 @@ class JobOutput:
             self._comm(comm, text)
 
     def _comm(self, match: re.Match[str], text: str) -> None:
-        key = match["id"] or match["of"]
+        at = match["at"], match["rank"]
+        key = match["id"] or ("Init" not in match["what"] and self._comm_at.get(at)) or match["of"]
         if len(self._comms) >= 4096 and key not in self._comms:
             return
+        self._comm_at.update({at: key} if match["id"] and len(self._comm_at) < _RANKS else {})
         self._comm_sizes[key] = int(match["of"])
         ranks = self._comms.setdefault(key, {}).setdefault(match["what"], set())
         if len(ranks) < _RANKS:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
 
 from tests.unit.doctor.healthy_jobs import BANDWIDTH, HEAD, HVD, JOBS, TABLE
 from tests.unit.doctor.silent_failures import SOUND_JOBS
+from tests.unit.results.logs import log
 
 
-def ask(text: str) -> dict[str, object]:
+def ask(text: str) -> dict[str, Any]:
     return diagnose(None, {"job.log": text})
 
 
@@ -19,6 +21,37 @@ def ask(text: str) -> dict[str, object]:
 def test_sound_job_with_harmless_lines_names_no_cause(name: str, text: str) -> None:
     found = ask(text)
     assert (found["findings"], found["verdict"] in ("healthy", "no_fault_seen")) == ([], True), name
+
+
+@pytest.mark.parametrize("rail", ["", ":{0}", ":{0}:0", "::0"])
+def test_links_of_all_nics_of_a_host_carry_a_job(rail: str) -> None:
+    """As NCCL names NICs with and without rail and plane (src/transport/net_ib/init.cc)."""
+    using = " ".join(f"[{{0}}]mlx5_{{0}}:1{rail}/RoCE".format(nic) for nic in range(8))
+    nccl = f"node1:71000:71010 [0] NCCL INFO NET/IB : Using {using} [RO]; OOB eth0:192.0.2.11<0>\n"
+    link = "        rate:            400 Gb/sec (4X NDR)\n"
+    assert "figure" not in [gap["code"] for gap in ask(link + nccl + log("nccl_tests_h100.txt"))["not_shown"]]
+
+
+def test_communicators_that_were_destroyed_came_to_their_end() -> None:
+    """The line of their end has no commId, unlike those of their start since NCCL 2.16."""
+    states = (("Init START", " commId 0x65e0"), ("Init COMPLETE", " commId 0x65e0"), ("Destroy COMPLETE", ""))
+    lines = [
+        f"gpu0{rank}:1:2 [0] NCCL INFO comm 0x7f0{rank} rank {rank} nranks 2 cudaDev 0 busId 1{name} - {state}"
+        for state, name in states
+        for rank in range(2)
+    ]
+    assert ask("\n".join(lines) + "\n")["shown"]
+    assert not ask("\n".join(lines[:-1]) + "\n")["shown"]
+
+
+def test_a_split_that_does_not_end_is_not_shown_as_begun_well() -> None:
+    """NCCL prints no blank before the dash at its start (src/init.cc since 2.23)."""
+    made = (
+        "gpu01:1:2 [0] NCCL INFO ncclCommSplit comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1 parent 0x7f0 color 0 key 0"
+    )
+    job = f"{made}- Init START\n{TABLE}"
+    assert [gap["code"] for gap in ask(job)["not_shown"]][:1] == ["ranks"]
+    assert "ranks" not in [gap["code"] for gap in ask(f"{job}{made} - Init COMPLETE\n")["not_shown"]]
 
 
 def test_sound_jobs_are_forty() -> None:

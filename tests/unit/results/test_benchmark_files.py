@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -164,14 +165,14 @@ def steps(*lines: tuple[int, int, float]) -> list[tf_cnn.StepLine]:
 
 def test_a_dip_that_the_running_mean_hides_is_seen_between_the_lines() -> None:
     """10 steps of 100 images at 1000 images/s, then 10 at 500: the second line prints the mean, 666.7."""
-    found = from_steps(steps((0, 10, 1000.0), (0, 20, 666.7)), 100).as_result()
+    found = dataclasses.asdict(from_steps(steps((0, 10, 1000.0), (0, 20, 666.7)), 100))
     assert found["kind"] == BETWEEN
     assert found["ranks"][0]["x"] == [pytest.approx(1.0), pytest.approx(3.0, rel=1e-3)]
     assert found["ranks"][0]["images_per_second"] == [1000.0, pytest.approx(500.0, rel=1e-3)]
 
 
 def test_lines_too_coarse_to_subtract_stay_means_and_say_so() -> None:
-    found = from_steps(steps((0, 1, 0.9), (0, 4, 1.1)), 1).as_result()
+    found = dataclasses.asdict(from_steps(steps((0, 1, 0.9), (0, 4, 1.1)), 1))
     assert found["kind"] == MEAN
     assert found["ranks"][0]["images_per_second"] == [0.9, 1.1]
     assert "one decimal" in found["reason"]
@@ -195,7 +196,7 @@ def test_lines_without_rank_or_with_a_step_going_back_are_left_out() -> None:
     st.none() | st.floats(0, 1e4),
 )
 def test_no_step_lines_break_the_timeline(lines: list[tuple[int, int, float]], batch: float | None) -> None:
-    found = from_steps(steps(*lines), batch).as_result()
+    found = dataclasses.asdict(from_steps(steps(*lines), batch))
     json.dumps(found, allow_nan=False)
     for rank in found["ranks"]:
         assert len(rank["x"]) == len(rank["images_per_second"])

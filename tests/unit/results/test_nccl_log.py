@@ -138,6 +138,13 @@ def test_relaxed_ordering_is_in_use_if_every_process_says_so(
     assert judge(found).as_result()["without_relaxed_ordering"] == without
 
 
+@pytest.mark.parametrize("rail", ["", ":3", ":3:0", "::0"])
+def test_nics_are_named_with_and_without_rail_and_plane(rail: str) -> None:
+    """src/transport/net_ib/init.cc since 2.30."""
+    (found,) = only(f"NET/IB : Using [0]mlx5_0:1{rail}/RoCE [RO]; OOB ens192:192.0.2.1<0>").hcas
+    assert (found.name, found.port, found.layer) == ("mlx5_0", 1, "RoCE")
+
+
 def test_shape_of_nccl_2_2_without_its_word() -> None:
     found = parse(
         "gpu01:340762:340937 [0] INFO NET/IB: [0] mlx5_0:1/IB\ngpu01:340762:340937 [0] INFO Using internal Network IB\n"

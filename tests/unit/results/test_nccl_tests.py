@@ -254,6 +254,17 @@ def test_shapes_of_rows(line: str, expected: tuple[object, ...]) -> None:
     ) == expected
 
 
+def test_a_head_with_timestamps_has_the_columns_of_the_others() -> None:
+    """-S 1; as src/util.cu of nccl-tests writes it."""
+    head = COLUMNS.replace("#wrong\n", "#wrong           timestamp\n")
+    rows = [row(size, tail=f"  2026-11-21 10:00:0{second}") for second, size in enumerate((1048576, 2097152))]
+    (table,) = nccl_tests.read(HEAD + devices() + head + "".join(rows) + footer(), 4).parts
+    assert ([row.stamp for row in table.rows], len(table.problems)) == (
+        ["2026-11-21 10:00:00", "2026-11-21 10:00:01"],
+        0,
+    )
+
+
 def test_columns_of_newest_version_name_the_collective() -> None:
     text = "# nccl-tests version 2.17.6 nccl-headers=22807\n# Collective test starting: all_reduce_perf\n"
     result = nccl_tests.read(text + SOUND + "# Collective test concluded: all_reduce_perf\n", 4)

@@ -24,3 +24,27 @@ def test_a_communicator_of_all_ranks_in_another_order_changes_nothing(order: lis
     alone = judge(parse(job.text()), 4, HOSTS).as_result()
     assert (alone["verdict"], alone["ok"]) == ("gdrdma", True)
     assert judge(parse(job.text() + split_off(job, order)), 4, HOSTS).as_result() == alone
+
+
+@pytest.mark.parametrize("path", ["gdrdma", "rdma_via_host"])
+def test_parts_without_a_name_are_told_apart_by_what_they_are_part_of(path: str) -> None:
+    """Since 2.23 NCCL prints no commId for them (src/init.cc): here pairs of one host each, then pairs across hosts."""
+    job, lines = Job("2.27.7", hosts=HOSTS[:2], gpus=2), []
+    net = "NET/IB/0" + "/GDRDMA" * (path == "gdrdma")
+    for count, pairs in enumerate(([(0, 1), (2, 3)], [(0, 2), (1, 3)]), start=1):
+        for color, pair in enumerate(pairs):
+            for number, rank in enumerate(pair):
+                made = (
+                    f"ncclCommSplit comm 0x7f1{count} rank {number} nranks 2 cudaDev {rank % 2} nvmlDev {rank % 2} "
+                    f"busId b1000 parent 0x7f00c0 splitCount {count} color {color} key {number}"
+                )
+                ways = ("send", "receive") if count == 2 else ("",)
+                said = [f"{made}- Init START", f"{made} - Init COMPLETE"]
+                for way in ways:
+                    ends = (1 - number, number) if way == "receive" else (number, 1 - number)
+                    via = f"[{way}] via {net}" if way else "via P2P/IPC"
+                    said.append(f"Channel 00/0 : {ends[0]}[0] -> {ends[1]}[0] {via}")
+                lines += [job.prefix(rank) + text for text in said]
+    found = judge(parse(job.text() + "\n".join(lines) + "\n"), 4, HOSTS[:2])
+    assert {(pair.source, pair.target): pair.verdict for pair in found.pairs}[0, 2] == path
+    assert (found.verdict, found.problems, len(found.pairs)) == (path, (), 6)

@@ -112,6 +112,7 @@ def test_a_list_of_results_and_its_csv_say_the_same() -> None:
         (printed({"model": "resnet50"}), "no_rate"),
         (printed(result(train_samples_per_sec="nan")), "no_rate"),
         (printed(result(train_samples_per_sec=-1.0)), "no_rate"),
+        (printed(result(train_samples_per_sec=10**400)), "no_rate"),
         (printed(result(train_samples_per_sec=120.0)), "rate_disagrees"),
         (printed({"train_samples_per_sec": 1.0}), "not_a_result"),
         (printed([7]), "not_a_result"),

@@ -96,6 +96,7 @@ def test_a_monitored_barrier_names_who_is_missing() -> None:
         closed(0, "192.0.2.12") + closed(1, "192.0.2.12"),
         "[1,0]<stdout>:gpu01:1:2 [0] NCCL WARN socketProgress: Connection closed by remote peer 192.0.2.12<43210>\n",
         "[1,0]<stdout>:gpu01:1:2 [0] misc/socket.cc:500 NCCL WARN Call to recv from 192.0.2.12<43> failed : broken\n",
+        "[1,0]<stdout>:gpu01:1:2 [0] misc/socket.cc:500 NCCL WARN Call to send to 192.0.2.12<43> failed : broken\n",
     ],
 )
 def test_the_peer_that_went_away_is_named_and_not_who_lost_it(text: str) -> None:

@@ -17,7 +17,7 @@ from ..._judge.packs.loader import form
 _LIMIT = 1 << 16
 KEPT = 300  # characters of a line that are kept as evidence
 
-WORDS = ("watchdog", "last enqueued ", "gloo/transport", "monitoredbarrier", "remote peer", "call to recv from")
+WORDS = ("watchdog", "enqueued", "gloo/transport", "monitoredbarrier", "remote peer", "call to recv", "call to send")
 _CLOSED = ("lost_gloo", "lost_peer", "lost_recv")  # forms
 
 

@@ -26,9 +26,9 @@ class Process:
 
 @dataclasses.dataclass(frozen=True)
 class Rank:
-    """One rank of one communicator. ``comm``: NCCL's commId, "" if not known; ``complete``: Init COMPLETE was seen.
+    """One rank of one communicator. ``comm``: NCCL's commId (of a part without one COMM/COUNT/COLOR), "" if not known.
 
-    ``split``: made from another communicator, so it may hold a part of the job without anything being wrong.
+    ``complete``: Init COMPLETE was seen; ``split``: made from another one, so it may rightly hold a part of the job.
     """
 
     process: Process

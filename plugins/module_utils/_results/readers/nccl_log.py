@@ -70,6 +70,7 @@ class Reader(LogReader[NcclLog]):
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
         self._said: dict[tuple[Process, int | None], Rank] = {}  # what another line of a thread says of its rank
         self._current: dict[tuple[Process, int | None], str] = {}
+        self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
         self._heads: dict[bytes, _Head] = {}
@@ -341,8 +342,11 @@ class Reader(LogReader[NcclLog]):
                 named = Rank(record.process, rank, nranks, device, "", "", False)
                 self._said.setdefault((record.process, record.tid), named)
             return said is not None
-        found = _LINES["comm_id"].search(match["rest"])
+        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(match["rest"])
         comm = found["id"] if found else ""
+        if split and not comm:  # since 2.23 NCCL prints whose part it is, at its start and at its end
+            comm = f"{self._comms.get((record.process, split['parent']), '')}/{split['count']}/{split['color']}"
+        self._comms[record.process, match["at"]] = comm
         rank, nranks, device = int(match["rank"]), int(match["nranks"]), int(match["device"])
         if match["state"] == "Abort COMPLETE":
             self._aborted.setdefault(nranks, {}).setdefault(rank, record.process.name)
@@ -351,8 +355,7 @@ class Reader(LogReader[NcclLog]):
         key = (record.process, rank, nranks, comm, device)
         known = self._ranks.get(key)
         complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)
-        split = bool(_LINES["split"].search(match["rest"]))
-        self._ranks[key] = Rank(record.process, rank, nranks, device, match["bus"] or "", comm, complete, split)
+        self._ranks[key] = Rank(record.process, rank, nranks, device, match["bus"] or "", comm, complete, bool(split))
         self._current[record.process, record.tid] = comm
         self._heads.clear()
         return True

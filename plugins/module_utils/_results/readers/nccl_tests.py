@@ -145,7 +145,7 @@ class Reader(PartsReader[Table]):
                 said = device["host"][:255], pid, number_at, device["bus"], device["model"].strip()[:120]
                 table.devices.append(Device(rank_at, group, *said))
             return
-        words = text.lstrip("# ").split()
+        words = text.lstrip("# ").removesuffix("timestamp").split()
         if words[:2] == ["size", "count"]:
             halves = [index for index, word in enumerate(words) if word in ("time", "cputime")]
             if halves:

@@ -151,10 +151,9 @@ class Reader(PartsReader[Test]):
     def result(self) -> Several[Test]:
         self.finish()
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
-        failed = self.census.failures()
+        why = f". The log tells of a failure: {failed}" if (failed := self.census.failures()) else ""
         for test in tests:
             if not test.rows:
-                why = f". The log tells of a failure: {failed}" if failed else ""
                 test.problems.add("no_rows", test=test.title or "without a title", failed=why)
         return self.several("tests", tests, bool(tests))
 

@@ -332,7 +332,7 @@ def positive(value: Any) -> float | None:
     """A positive, finite number, also one that is text; None: not one."""
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
     return found if 0 < found < 1e15 else None
 

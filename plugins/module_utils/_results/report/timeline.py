@@ -33,9 +33,6 @@ class Timeline:
     every: int = 1
     ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
-    def as_result(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
 
 def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
     """Lines without a rank are left out: their rank is not known. So are lines whose step does not grow,

@@ -14,8 +14,6 @@ LINEAR = "linear scaling from one GPU"  # name of the limit
 MANY_RANKS = 32  # from here on the table of ranks starts folded
 _TONES = {PROVEN: "good", PATH_PROVEN: "part", INVALID: "bad"}
 _CELL = 300  # characters of a finding in a table; the whole of it is in summary.json
-# Above the witnesses that do not decide.
-_BESIDE = "Beside the verdict: how good that path is. What was not read may be good or bad."
 
 
 def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
@@ -32,7 +30,7 @@ def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
         "headline": headline(summary),
         "cards": _cards(summary, seconds),
         "no_plots": no_plots,
-        "beside": _BESIDE,
+        "beside": "Beside the verdict: how good that path is. What was not read may be good or bad.",
         "counter_header": counters.HEADER,
         "counter_rows": [row for key in ("rdma", "switch") for row in counters.table(summary["counters"][key])],
         "doctor_header": ("how sure", "cause", "where", "seen", "look", "fix"),
