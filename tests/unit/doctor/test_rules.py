@@ -225,6 +225,7 @@ HEALTHY = (
     GOOD + "Raw Physical Errors Per Lane       : 10,0,2,5\nLaser tx disabled                         : 0",
     GOOD + "  reporter fw\n    state healthy error 0 recover 0\nSecureBoot disabled",
     GOOD + "type filter hook forward priority filter; policy drop;\n  Tsx async abort:       Not affected",
+    "RoCE mode           : lossless\nException list:\nN/A\n  Width reduction mode: Not supported",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
     "|                               |                      |             Disabled |",
@@ -245,6 +246,11 @@ def test_banks_with_all_their_spare_rows_are_no_trouble() -> None:
         low: diagnose(None, {"hosts/gpu01/nvidia-smi-q.txt": rows.format("Low", low)})["verdict"] for low in (0, 2)
     }
     assert found == {0: "no_fault_seen", 2: "cannot_tell"}
+
+
+def test_ports_that_the_switch_excepts_are_no_routine() -> None:
+    roce = "RoCE mode           : lossless\nException list:\n  interface   reason\n  Eth1/3      buffer differs\n"
+    assert diagnose(None, {"switches/sw01/roce.txt": roce})["verdict"] == "cannot_tell"
 
 
 def test_a_hot_card_is_no_routine() -> None:
