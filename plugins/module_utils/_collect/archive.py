@@ -13,11 +13,10 @@ import tarfile
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._doctor.bundle import Bundle, Piece, Selection
+from .._doctor.bundle import MANIFEST, Bundle, Piece, Selection
 from . import patterns
 from .redact import Redactor
 
-MANIFEST = "rocemesh-bundle.json"
 TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name in the last piece is replaced in the first, too
 
 

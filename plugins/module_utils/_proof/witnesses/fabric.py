@@ -5,10 +5,10 @@ It may be missing: the data path is proven by others. What it found does count.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Mapping
 
 from ..binding import shortly_before
-from ..evidence import Evidence, rows, short
+from ..evidence import Evidence, rows, short, whole
 from ..witness import Doubts
 
 
@@ -42,15 +42,10 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         doubts.missing.append("not everything was measured" + (f", no answer from {lacking}" if lacking else ""))
     elif report.get("ok") is not True and not faults:
         doubts.missing.append("its report does not say that it is in order")
-    tests = sum(_count(each) for each in (report.get("measured") or {}).values())
+    tests = sum(whole(each.get("tests")) or 0 for each in rows((report.get("measured") or {}).values()))
     if not tests:
         doubts.missing.append("nothing was measured in it")
     return (
         f"{report.get('form', 'a')} form: {tests:,} measurements between {len(checked)} hosts on "
         f"{report.get('rails')} rail(s), nothing found"
     )
-
-
-def _count(measured: Any) -> int:
-    tests = measured.get("tests") if isinstance(measured, Mapping) else 0
-    return tests if isinstance(tests, int) and not isinstance(tests, bool) and tests > 0 else 0
