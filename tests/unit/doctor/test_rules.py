@@ -120,6 +120,12 @@ FIRST = (
     ("switch_pfc", "drop-type: no-drop\nEthernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
     ("ssh_failed", "ssh -o BatchMode=yes gpu02 hostname: returned non-zero exit status 255"),
     ("vf_without_guid", "mlx5_2 \t0000000000000000"),
+    ("firewall", "[UFW BLOCK] IN=ens9 OUT= MAC=00 SRC=203.0.113.7 DST=192.0.2.12 LEN=40 PROTO=TCP SPT=55555 DPT=23"),
+    (
+        "gpu_pcie_degraded",
+        "mlx5_core 0000:3b:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x16 link at "
+        "0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
+    ),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
 )
 
@@ -131,6 +137,11 @@ def test_a_line_leads_to_its_cause_first_and_stays_a_candidate(cause: str, text:
 
 
 CERTAIN = (
+    (
+        "packets_blocked",
+        "[UFW BLOCK] IN=ens9 OUT= MAC=00 SRC=192.0.2.11 DST=192.0.2.12 LEN=60 PROTO=TCP DPT=40001\n"
+        "NCCL WARN socketPollConnect: connect to 192.0.2.12<40001> returned Connection timed out",
+    ),
     ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("app_gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
