@@ -132,6 +132,9 @@ def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
         ("Bootstrap : Using ens1f0np0:2001:db8:77::11<0>", "db8:77"),
         ("Bootstrap : Using ens192:2001:db8:77::11<0>", "db8:77"),
         ("pool 10.1.2.3-10.1.2.20", "10.1.2.20"),
+        ("logs/10.1.2.3_dmesg.txt", "10.1.2.3"),
+        ("dmesg_10.1.2.3.txt", "10.1.2.3"),
+        ("neighbour_0c:c4:7a:12:34:56", "12:34:56"),
     ],
 )  # fmt: skip
 def test_forms_that_name_somebody_or_open_something(text: str, words: str) -> None:
