@@ -133,6 +133,8 @@ def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
         ("Bootstrap : Using ens192:2001:db8:77::11<0>", "db8:77"),
         ("pool 10.1.2.3-10.1.2.20", "10.1.2.20"),
         ("logs/10.1.2.3_dmesg.txt", "10.1.2.3"),
+        ("qpn 200 mtu 5 GID 3 (0/302010AFFFF0000)", "302010A"),
+        ("localGid 2001:db8:77::11 remoteGids2001:db8:77::12 hca mlx5_0", ":db8"),
         ("dmesg_10.1.2.3.txt", "10.1.2.3"),
         ("neighbour_0c:c4:7a:12:34:56", "12:34:56"),
     ],
