@@ -216,6 +216,11 @@ def test_hosts_are_known_from_where_programs_print_them() -> None:
     assert sorted(hosts_in(text)) == ["gpu01", "login5", "node2", "store4", "worker-3"]
 
 
+def test_hosts_are_known_from_ansible_and_uname() -> None:
+    text = "dgx-b-07 | CHANGED | rc=0 >>\nLinux dgx-b-08 5.15.0-91-generic x86_64\ndgx-b-09      : ok=12   changed=3\n"
+    assert sorted(hosts_in(text + "Linux version 5.15.0-91\nrow | column\n")) == ["dgx-b-07", "dgx-b-08", "dgx-b-09"]
+
+
 def test_a_host_has_one_name_in_every_form_and_in_the_names_of_pieces() -> None:
     redactor = Redactor(names=["esx01.corp.example.test"])
     assert redactor.text("esx01 ESX01 esx01.corp.example.test esx012").split() == [
