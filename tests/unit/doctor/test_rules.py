@@ -213,6 +213,7 @@ HEALTHY = (
     GOOD + "vmx - PCIPassthru: Device 0000:3b:00.0 barIndex 0 type 3 realaddr 0x3ffe0000000 size 134217728",
     GOOD + "    0              discard packets\n    0              error packets",
     GOOD + 'pciPassthru.use64bitMMIO = "TRUE"\npciPassthru.64bitMMIOSizeGB = "256"\nnuma.nodeAffinity = "0"',
+    GOOD + 'sched.mem.min = "524288"\nsched.mem.minSize = "524288"\nsched.mem.pin = "TRUE"',
     GOOD + "ATS_ENABLED                         False(0)        True(1)         True(1)",
     LSPCI,
     "I tensorflow: Created device GPU:0, compute capability: 9.0\n" + GOOD,
