@@ -67,12 +67,12 @@ def _given(typed: str) -> str:
     """The file that is named, or what was pasted."""
     line = typed.strip()
     if line and "\n" not in line and len(line) < 4096:
-        path = Path(line).expanduser()
         try:
+            path = Path(line).expanduser()
             if path.is_file():
                 with path.open("rb") as stream:
                     return stream.read(64 << 20).decode("utf-8", "replace")
-        except OSError:
+        except (OSError, RuntimeError):  # no such user
             return typed
     return typed
 

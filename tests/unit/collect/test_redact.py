@@ -132,6 +132,11 @@ def test_what_tells_nothing_of_a_site_stays(text: str) -> None:
         ("Bootstrap : Using ens1f0np0:2001:db8:77::11<0>", "db8:77"),
         ("Bootstrap : Using ens192:2001:db8:77::11<0>", "db8:77"),
         ("pool 10.1.2.3-10.1.2.20", "10.1.2.20"),
+        ("logs/10.1.2.3_dmesg.txt", "10.1.2.3"),
+        ("qpn 200 mtu 5 GID 3 (0/302010AFFFF0000)", "302010A"),
+        ("localGid 2001:db8:77::11 remoteGids2001:db8:77::12 hca mlx5_0", ":db8"),
+        ("dmesg_10.1.2.3.txt", "10.1.2.3"),
+        ("neighbour_0c:c4:7a:12:34:56", "12:34:56"),
     ],
 )  # fmt: skip
 def test_forms_that_name_somebody_or_open_something(text: str, words: str) -> None:
@@ -209,6 +214,11 @@ def test_one_card_is_one_card_in_every_spelling() -> None:
 def test_hosts_are_known_from_where_programs_print_them() -> None:
     text = "gpu01:1:2 [0] NCCL INFO x\nFeb  1 10:00:00 node2 kernel: y\nfrom worker-3 to: store4, a@login5\nGPU1 mlx5_0"
     assert sorted(hosts_in(text)) == ["gpu01", "login5", "node2", "store4", "worker-3"]
+
+
+def test_hosts_are_known_from_ansible_and_uname() -> None:
+    text = "dgx-b-07 | CHANGED | rc=0 >>\nLinux dgx-b-08 5.15.0-91-generic x86_64\ndgx-b-09      : ok=12   changed=3\n"
+    assert sorted(hosts_in(text + "Linux version 5.15.0-91\nrow | column\n")) == ["dgx-b-07", "dgx-b-08", "dgx-b-09"]
 
 
 def test_a_host_has_one_name_in_every_form_and_in_the_names_of_pieces() -> None:

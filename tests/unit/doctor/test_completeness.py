@@ -129,6 +129,16 @@ def test_speed_of_ethtool_bounds_the_figure() -> None:
     assert diagnose(None, slow)["verdict"] == "healthy"
 
 
+def test_of_several_speeds_that_hosts_have_none_bounds_the_figure() -> None:
+    links = "Speed: 10000Mb/s\nSpeed: 400000Mb/s\n"
+    told = "\n".join(SOUND_JOBS["four hosts"])
+    untold = "\n".join(line for line in SOUND_JOBS["four hosts"] if "speed=" not in line)
+    assert codes(diagnose(None, {"job/a.log": untold, "hosts/gpu01/ethtool.txt": links})) == {"link_speed"}
+    assert diagnose(None, {"job/a.log": told, "hosts/gpu01/ethtool.txt": links})["verdict"] == "healthy"
+    slow = re.sub(r"speed=\d+", "speed=400000", told)
+    assert codes(diagnose(None, {"job/a.log": slow, "hosts/gpu01/ethtool.txt": links})) == {"figure"}
+
+
 def test_log_that_is_cut_in_its_archive_is_a_gap(tmp_path: pathlib.Path) -> None:
     steps = [f"step {n} loss: {n * n % 9973}" for n in range(10_000)]
     packed = gzip.compress("\n".join([*steps, "Training complete", *["-" * 64] * 10_000, ""]).encode())

@@ -49,6 +49,10 @@ def test_what_is_pasted_of_many_hosts_is_of_each_of_them() -> None:
     assert talk.answer["findings"][0]["hosts"] == ["gpu02"]
 
 
+def test_what_begins_like_the_home_of_nobody_is_an_output() -> None:
+    assert dialogue.talk(None, LOG, Person("~# dmesg", "q")).asked == ["kernel_log"]
+
+
 def test_nothing_printed_leads_to_the_next_question_and_q_ends_it() -> None:
     talk = dialogue.talk(None, LOG, Person("", "q"))
     assert (talk.ended, talk.asked) == (dialogue.STOPPED, ["kernel_log"])

@@ -120,6 +120,12 @@ FIRST = (
     ("switch_pfc", "drop-type: no-drop\nEthernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
     ("ssh_failed", "ssh -o BatchMode=yes gpu02 hostname: returned non-zero exit status 255"),
     ("vf_without_guid", "mlx5_2 \t0000000000000000"),
+    ("firewall", "[UFW BLOCK] IN=ens9 OUT= MAC=00 SRC=203.0.113.7 DST=192.0.2.12 LEN=40 PROTO=TCP SPT=55555 DPT=23"),
+    (
+        "gpu_pcie_degraded",
+        "mlx5_core 0000:3b:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x16 link at "
+        "0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
+    ),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
 )
 
@@ -131,6 +137,11 @@ def test_a_line_leads_to_its_cause_first_and_stays_a_candidate(cause: str, text:
 
 
 CERTAIN = (
+    (
+        "packets_blocked",
+        "[UFW BLOCK] IN=ens9 OUT= MAC=00 SRC=192.0.2.11 DST=192.0.2.12 LEN=60 PROTO=TCP DPT=40001\n"
+        "NCCL WARN socketPollConnect: connect to 192.0.2.12<40001> returned Connection timed out",
+    ),
     ("ib_subnet", "port: 1\n state: PORT_INIT (2)\n sm_lid: 0\n link_layer: InfiniBand"),
     ("gpu_error_contained", "NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM"),
     ("app_gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
@@ -202,6 +213,7 @@ HEALTHY = (
     GOOD + "vmx - PCIPassthru: Device 0000:3b:00.0 barIndex 0 type 3 realaddr 0x3ffe0000000 size 134217728",
     GOOD + "    0              discard packets\n    0              error packets",
     GOOD + 'pciPassthru.use64bitMMIO = "TRUE"\npciPassthru.64bitMMIOSizeGB = "256"\nnuma.nodeAffinity = "0"',
+    GOOD + 'sched.mem.min = "524288"\nsched.mem.minSize = "524288"\nsched.mem.pin = "TRUE"',
     GOOD + "ATS_ENABLED                         False(0)        True(1)         True(1)",
     LSPCI,
     "I tensorflow: Created device GPU:0, compute capability: 9.0\n" + GOOD,
@@ -225,6 +237,7 @@ HEALTHY = (
     GOOD + "Raw Physical Errors Per Lane       : 10,0,2,5\nLaser tx disabled                         : 0",
     GOOD + "  reporter fw\n    state healthy error 0 recover 0\nSecureBoot disabled",
     GOOD + "type filter hook forward priority filter; policy drop;\n  Tsx async abort:       Not affected",
+    "RoCE mode           : lossless\nException list:\nN/A\n  Width reduction mode: Not supported",
     "br-1: port 2(veth1) entered disabled state",
     "\t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, LnkDisable- CommClk+",
     "|                               |                      |             Disabled |",
@@ -245,6 +258,11 @@ def test_banks_with_all_their_spare_rows_are_no_trouble() -> None:
         low: diagnose(None, {"hosts/gpu01/nvidia-smi-q.txt": rows.format("Low", low)})["verdict"] for low in (0, 2)
     }
     assert found == {0: "no_fault_seen", 2: "cannot_tell"}
+
+
+def test_ports_that_the_switch_excepts_are_no_routine() -> None:
+    roce = "RoCE mode           : lossless\nException list:\n  interface   reason\n  Eth1/3      buffer differs\n"
+    assert diagnose(None, {"switches/sw01/roce.txt": roce})["verdict"] == "cannot_tell"
 
 
 def test_a_hot_card_is_no_routine() -> None:
