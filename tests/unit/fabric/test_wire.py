@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import check, schedule, wire
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.model import Fabric
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import perftest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.fabric.test_check import printed, site
@@ -78,6 +78,7 @@ def test_a_row_is_worth_what_the_reader_makes_of_the_whole_table(head: str, line
     assert wire.measured(rounds, 1, answer(f"SIMULATED\n{head}", lines)).simulated
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**9), st.floats(0, 1e6), st.floats(0, 1e3), st.sampled_from(HEADS[:2]))
 def test_any_row_is_worth_what_the_reader_says(size: int, average: float, rate: float, head: str) -> None:
     row = f" {size}    20000            0.00               {average:.2f}              {rate:.6f}"
