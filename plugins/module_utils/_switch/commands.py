@@ -110,7 +110,7 @@ class Commands:
                 raise self._unfinished(command, f"was silent for {self._settings.timeout:g} s")
             else:
                 time.sleep(_POLL_SECONDS)
-        if not channel.eof_received and self._client.get_transport().get_exception():
+        if not channel.eof_received and self._client.get_transport().saved_exception:
             raise EOFError("in the middle of the answer")
         channel.close()
         return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "")

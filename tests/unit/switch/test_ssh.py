@@ -217,7 +217,7 @@ def test_a_status_is_not_the_end_of_what_a_command_prints(monkeypatch: pytest.Mo
 def test_half_an_answer_of_a_broken_session_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Late()
     broken.closed, broken._looks = True, iter([True])
-    client = types.SimpleNamespace(get_transport=lambda: types.SimpleNamespace(get_exception=EOFError))
+    client = types.SimpleNamespace(get_transport=lambda: types.SimpleNamespace(saved_exception=EOFError()))
     monkeypatch.setattr(Commands, "_connect", lambda self: client)
     monkeypatch.setattr(Commands, "_channel", lambda self: broken)
     with pytest.raises(UnreachableError, match="session broke"):
