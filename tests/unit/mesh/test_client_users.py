@@ -46,3 +46,5 @@ def test_a_container_is_entered_as_its_root_on_the_meshs_port() -> None:
     found = sections(client_config(Wanted(state="present", name="gpu01", user="nvidia", peers=peers), inside=True))
     assert (found["*"]["User"], found["*"]["Port"]) == ("root", "2222")
     assert found["gpu02 192.0.2.2"] == {"Port": "2022"} and "gpu01 192.0.2.1" not in found
+    closed = ("ForwardAgent", "ForwardX11", "ForwardX11Trusted", "PermitLocalCommand")
+    assert {found["*"][word] for word in closed} == {"no"}

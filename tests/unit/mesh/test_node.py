@@ -292,6 +292,14 @@ def test_a_file_of_somebody_else_is_refused_and_kept(pair: Any) -> None:
     assert any("mpicont.sh was not made by this module and stays" in text for text in told)
 
 
+def test_a_directory_with_a_file_of_others_stays(pair: Any) -> None:
+    one, _two, peers = pair
+    one.run(peers=peers)
+    (one.container / "notes").write_text("mine")
+    assert one.run(state="absent")["changed"] and not one.run(state="absent")["changed"]
+    assert [path.name for path in one.container.iterdir()] == ["notes"]
+
+
 def test_keys_that_somebody_else_made_are_used_and_never_deleted(make_node: MakeNode) -> None:
     node = make_node()
     node.ssh.mkdir(mode=0o700)
