@@ -78,7 +78,7 @@ def test_what_does_not_answer_is_named_and_does_not_hide_the_rest(inventory: str
     read = set(found["read"])
     assert {"hosts/vm2/answer", "switches/leaf1/answer", "esxi/esx01/answer", "esxi/vcenter/answer"} <= read
     assert "hosts/vm1/kernel.txt" in read
-    assert "hosts/vm2/answer" in {line["file"] for line in found["unknown"]}
+    assert ("node_not_answering", ["vm2"]) in [(each["cause"], each["hosts"]) for each in found["findings"]]
 
 
 def test_a_part_of_the_site_is_read_alone(inventory: str, tmp_path: pathlib.Path) -> None:
