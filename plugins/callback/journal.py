@@ -99,7 +99,7 @@ class CallbackModule(CallbackBase):
         super().__init__(*args, **kwargs)
         self._begin: dict[str, Any] = {}
         self._said: list[dict[str, Any]] = []
-        self._said_of: dict[str, list[dict[str, Any]]] = {}
+        self._said_of: dict[str, list[dict[str, Any]]] = {}  # the same by host: each new entry is compared with these
         self._asked: dict[str, set[str]] = {}
         self._file: pathlib.Path | None = None
         self._refused = False

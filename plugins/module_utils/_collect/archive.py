@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
-from .._doctor.bundle import MANIFEST, Bundle, Piece, Selection
+from .._doctor.bundle import MANIFEST, Bundle, Selection, host_of
 from . import patterns
 from .redact import Redactor
 
@@ -62,7 +62,7 @@ def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Re
         seed.update(name.encode() + b"\0" + text.encode() + b"\0")
     redactor = Redactor(map(_utf8, secrets), map(_utf8, names), seed.digest())
     redactor.learn({host for text in pieces.texts.values() for host in patterns.hosts_in(text)})
-    redactor.learn({host for name in pieces.texts if (host := Piece(name, iter(())).host)})
+    redactor.learn({host for name in pieces.texts if (host := host_of(name))})
     texts: dict[str, str] = {}
     for name, text in pieces.texts.items():
         texts[_free(redactor.piece(name), texts)] = redactor.text(text)

@@ -14,7 +14,7 @@ import ipaddress
 import re
 from typing import Callable, Iterable, Match
 
-from .._doctor.bundle import Piece
+from .._doctor.bundle import host_of
 from . import mask, patterns
 from .spellings import SHORTEST, expression, spellings, squeezed
 
@@ -77,7 +77,7 @@ class Redactor:
 
     def piece(self, name: str) -> str:
         """The name of a piece; the host in it has the stand-in that it has in the texts."""
-        host = Piece(name, iter(())).host
+        host = host_of(name)
         parts = [self._host(part) if part == host else self.text(part) for part in name.split("/")]
         return "/".join(parts)
 

@@ -40,7 +40,7 @@ _NESTED = 2  # an archive in an archive (vm-support), and not deeper
 _SAMPLE = 1 << 13
 _STRANGE = bytes(byte for byte in range(27) if not 9 <= byte <= 13)  # in no text, but for colours
 _BROKEN = (OSError, EOFError, tarfile.TarError, zipfile.error, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
-HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
+_HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<host>[^/]+)/")
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
 _LAYOUTS = ("sosreport", "fetched", "host_first", "host_last")  # forms
 _ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
@@ -49,6 +49,12 @@ Taken = Callable[[int], None]
 
 def _untold(_size: int) -> None:
     """Of a file nothing is counted."""
+
+
+def host_of(name: str) -> str:
+    """The host that the name of a piece tells, in any layout; empty: none."""
+    match = next(filter(None, (pattern.search(name) for pattern in (_HOSTS, *map(form, _LAYOUTS)))), None)
+    return _ENDING.sub("", match["host"]) if match else ""
 
 
 @dataclasses.dataclass
@@ -60,9 +66,7 @@ class Piece:
 
     @functools.cached_property
     def host(self) -> str:
-        patterns = (HOSTS, *map(form, _LAYOUTS))
-        match = next(filter(None, (pattern.search(self.name) for pattern in patterns)), None)
-        return _ENDING.sub("", match["host"]) if match else ""
+        return host_of(self.name)
 
     @property
     def place(self) -> str:

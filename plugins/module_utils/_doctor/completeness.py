@@ -70,10 +70,10 @@ def _gpus(records: Sequence[Record]) -> Iterator[Gap]:
 def _figures(records: Sequence[Record]) -> Iterator[Gap]:
     hosts = {host for record in records for job in record.devices.values() for host in job}
     network = len(hosts) > 1 or any(record.network for record in records)
-    # NCCL tells those of the NICs that it takes; of several that hosts have, it is not known which one a job took.
-    told = {speed for record in records if record.network for speed in record.links}
-    read = {speed for record in records for speed in record.links}
-    speeds = told or (read if len(read) == 1 else set())
+    # NCCL prints the speeds of the NICs that it takes. Of several that hosts have, nothing says which one a job took.
+    of_nccl = {speed for record in records if record.network for speed in record.links}
+    all_read = {speed for record in records for speed in record.links}
+    speeds = of_nccl or (all_read if len(all_read) == 1 else set())
     names = {name for record in records for name in record.gpu_names}
     least, most = _link(names, hosts, speeds, network, max((record.nics for record in records), default=0) or 1)
     for record in records:

@@ -183,9 +183,8 @@ def _devices(reader: InterfaceReader) -> dict[str, str]:
     found = {}
     for folder, word in _BY.items():
         for name in _names(reader.path(f"/dev/disk/{folder}")):
-            plain = re.sub(
-                r"\\x([0-9a-f]{2})", lambda found: chr(int(found.group(1), 16)), name
-            )  # as udev writes blanks
+            # udev writes a blank as \x20.
+            plain = re.sub(r"\\x([0-9a-f]{2})", lambda code: chr(int(code.group(1), 16)), name)
             found[word + plain] = _number(reader.path(f"/dev/disk/{folder}/{name}"))
     for line in reader.read("/etc/fstab").splitlines():
         source = line.split()[0] if line.split() else ""

@@ -313,7 +313,7 @@ def carried(port: Port) -> list[str]:
     lines = [f"{prefix} switchport mode {port.mode}"]
     if port.access_vlan is not None:
         lines.append(f"{prefix} switchport access vlan {port.access_vlan}")
-    if port.allowed_vlans or port.mode in ("trunk", "hybrid"):  # which carry every VLAN unless told
+    if port.allowed_vlans or port.mode in ("trunk", "hybrid"):  # which carry every VLAN by default
         lines.append(f"{prefix} switchport {port.mode} allowed-vlan {port.allowed_vlans or 'none'}")
     return lines
 
