@@ -113,7 +113,7 @@ def _shown(found: list[Suspect], certain: list[Suspect], reading: Reading) -> li
         return found[:_SHOWN]
     if certain or reading.machines or not reading.printed:
         return certain[:_SHOWN] or found[:_CANDIDATES]
-    first = [each for each in found[:1] if reading.spoken or each.rules[0].id.startswith("topic_")]
+    first = found[:1] if reading.spoken else []
     borne = [each for each in found if each in first or _borne(each, reading)]
     ended = {rule.causes[0] for each in found for rule in each.rules if {*listed("tells")}.intersection(rule.names)}
     return borne[:_CANDIDATES] or [each for each in found if each.cause.id in ended][:1] or own_words(reading)
@@ -177,12 +177,12 @@ def _findings(reading: Reading) -> list[Suspect]:
 
 
 def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
-    """Where no rule is certain: what the lines are about as well. Not where devices speak for themselves."""
+    """Where no rule is certain: what a person's lines are about as well. Not where devices speak for themselves."""
     seen = reading.seen
     if seen.has_places() or any(finding.is_certain for finding in found):
         return found
     named = any(not (seen.is_unspecific(rule) or seen.is_vague(rule)) for finding in found for rule in finding.rules)
-    return one_per_layer(found if named else with_topics(found, reading, fault_line(reading)))
+    return found if named or reading.printed else one_per_layer(with_topics(found, reading))
 
 
 def _of_any_trade(finding: Suspect, reading: Reading) -> bool:
@@ -220,15 +220,18 @@ def _name_ranks(reading: Reading) -> None:
 
 def _forget(reading: Reading, slow: set[str]) -> None:
     """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns,
-    and what was said before that end in lines that their program calls no trouble, or that warn of a slow job."""
+    and what was said before that end in lines that their program calls no trouble, that warn of a slow job, or that a
+    host was not there yet, which has taken part."""
     well = ended_well(reading.jobs) - slow
+    met = {host.split(".")[0] for job in reading.jobs for hosts in job.devices.values() for host in hosts}
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     for name, entry in list(reading.seen.items()):
         hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
-        mild = before and (name == "slow" or all(form("mild").search(hit.quote) for hit in hits))
+        again = name in listed("retried") and all(hit.host.split(".")[0] in met for hit in hits)
+        mild = name == "slow" or again or all(form("mild").search(hit.quote) for hit in hits)
         over = name in _OUTLIVED and {hit.file for hit in hits} <= well
-        if over or (entry.sign.kind == FAULT and mild):
+        if over or (entry.sign.kind == FAULT and before and mild):
             del reading.seen[name]
 
 

@@ -214,7 +214,7 @@ class Reading:
     def printed(self) -> bool:
         """Not a few lines of a person: more than these, or half of them have the form of a program's."""
         forms = sum(form("printed").search(hit.quote) is not None for hit in self.opening)
-        return not self.spoken or 2 * forms >= len(self.opening)
+        return not self.spoken or 2 * forms > len(self.opening)
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""

@@ -1,6 +1,5 @@
-"""Where no rule says more than that something fails: candidates by what the lines are about. Pure.
-
-A few lines of a thread or a mail say in a user's own words what is wrong, and no answer would not help.
+"""Where no rule says more than that something fails: candidates by what a person's lines are about, and the words of
+a program that ended. What a program prints is not guessed from its nouns: that misleads eight times of nine. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from .._judge.packs.loader import form
 from .._judge.packs.model import HARMLESS, Rule, Topic
 from .alarms import says
 from .catalogue import catalogue, listed
-from .completeness import ended_well
 from .ranking import fault_line
 from .reading import Reading
 from .seen import Hit
@@ -21,17 +19,10 @@ _LAST = 6  # lines of a text in which a program says why it ended
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 
 
-def with_topics(found: list[Suspect], reading: Reading, line: Hit | None) -> list[Suspect]:
-    """Lines without a word of trouble are heard, too, where there are few and none of them is a good word. Of what a
-    program printed only ``line``, which says what failed, if it is called an error, and its narrow subject."""
-    ended = ended_well(reading.jobs)
-    troubled = [hit for hit in reading.troubled() if not hit.placed and hit.file not in ended]
-    if not reading.spoken:
-        called = [hit for hit in troubled if hit == line and says("level", hit.quote) and not says("echo", hit.quote)]
-        said = [(topic, hits) for topic, hits in _about(called)[:1] if reading.is_short or not topic.broad]
-        return found or [_finding(topic, 0, hits, 1.0) for topic, hits in said]
+def with_topics(found: list[Suspect], reading: Reading) -> list[Suspect]:
+    """Of lines that a person wrote; those without a word of trouble are heard, too, if none of them is a good word."""
     quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
-    return _before(found, _about(reading.opening if quiet else troubled))
+    return _before(found, _about(reading.opening if quiet else reading.troubled()))
 
 
 def own_words(reading: Reading) -> list[Suspect]:

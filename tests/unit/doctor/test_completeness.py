@@ -160,3 +160,12 @@ def test_each_launch_of_a_text_has_its_own_processes() -> None:
     run += "".join(f"[0]<stdout>:Iter #{number}: 62.{number} img/sec per GPU\n" for number in range(10))
     assert "ranks" not in codes(ask(run.format(1, 1) + run.format(2, 2)))
     assert "ranks" in codes(ask(run.format(1, 1) + run.format(2, 1)))
+
+
+@pytest.mark.parametrize(("host", "causes"), [("gpu02", []), ("gpu09", ["name_resolution"])])
+def test_host_that_was_not_there_at_first_is_no_trouble_of_a_job_that_it_took_part_in(
+    host: str, causes: list[str]
+) -> None:
+    job = programs.nccl_tests(2, 8, "NVIDIA A100-SXM4-80GB", 180.0)
+    found = ask("\n".join([f"ssh: Could not resolve hostname {host}.job: Name or service not known", *job]))
+    assert [finding["cause"] for finding in found["findings"]] == causes

@@ -25,7 +25,7 @@ FRONTS = (
 )
 
 
-@pytest.mark.parametrize("host", ["gpu01", "node1", "node023", "container-e275-01-000057", "b5192-mn"])
+@pytest.mark.parametrize("host", ["gpu01", "node1", "GPU-606", "node023", "container-e275-01-000057", "b5192-mn"])
 @pytest.mark.parametrize("front", FRONTS)
 def test_nccl_names_its_host(front: str, host: str) -> None:
     found = diagnose(None, {"job.log": front + NCCL.format(host=host) + "\n"})

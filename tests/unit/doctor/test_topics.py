@@ -1,4 +1,4 @@
-"""What nobody's rule knows is at least about something; words for trouble stand behind whoever says what it is."""
+"""Lines that a person wrote are at least about something; words for trouble come behind what says more."""
 
 from __future__ import annotations
 
