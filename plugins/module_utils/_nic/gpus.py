@@ -51,7 +51,7 @@ class GpuReader(Node):
         if done is None:
             return None
         what = " ".join(("nvidia-smi", *words))
-        if done.code == 0:
+        if done.code == 0 or "(UUID: " in done.out:  # one GPU that is lost fails the list of the others
             return self.parsed(what, parse, done.out, self.host)
         said = (done.err.strip() or done.out.strip()).splitlines()
         self.miss(what, said[0] if said else f"exit code {done.code}", "dmesg | grep NVRM")
