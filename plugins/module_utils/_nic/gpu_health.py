@@ -135,13 +135,15 @@ def _recovery(gpu: ElementTree.Element) -> str:
 
 def parse_nvlinks(text: str) -> dict[str, tuple[int, int, float | None]]:
     """``nvidia-smi nvlink -s``: UUID to links that are active, links in all, and GB/s of all of them per direction
-    (None: none is active); a GPU without NVLink is not there."""
+    (None: none is active); a GPU without NVLink is not there. One whose links are all inactive does not list them."""
     found: dict[str, tuple[int, int, float | None]] = {}
     uuid = ""
     for line in text.splitlines():
         gpu, link = _GPU_LINE.match(line), _LINK_LINE.match(line)
         if gpu:
             uuid = gpu.group(1)
+        elif uuid and "all links are inActive" in line:
+            found[uuid] = (0, 0, 0.0)
         elif link and uuid:
             active, links, rate = found.get(uuid, (0, 0, 0.0))
             speed = _LINK_SPEED.match(link.group(1))

@@ -223,13 +223,15 @@ GPU 0: NVIDIA H100 PCIe (UUID: {UUID})
 \t Link 0: 26.562 GB/s
 \t Link 1: 26.562 GB/s
 \t Link 2: <inactive>
-GPU 1: NVIDIA A10 (UUID: GPU-00000000-0000-0000-0000-000000000001)
-\t NVML: Unable to retrieve NVLink information as all links are inActive
+GPU 1: NVIDIA H100 PCIe (UUID: GPU-00000000-0000-0000-0000-000000000001)
+NVML: Unable to retrieve NVLink information as all links are inActive
+GPU 2: NVIDIA A10 (UUID: GPU-00000000-0000-0000-0000-000000000002)
 """
 
 
 def test_nvlinks_are_counted_and_a_gpu_without_any_is_left_out() -> None:
-    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3, 79.686)}
+    dark = "GPU-00000000-0000-0000-0000-000000000001"
+    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3, 79.686), dark: (0, 0, None)}
 
 
 def test_one_address_however_it_is_spelled() -> None:
