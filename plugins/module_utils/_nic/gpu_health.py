@@ -22,8 +22,7 @@ from .._layer import ParseError
 SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
-_LINK_SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
-_LINK_LINE = re.compile(r"^\s+Link \d+: (.+)$")
+_LINK_LINE = re.compile(r"^\s+Link \d+: (?:(\d+(?:\.\d+)?) GB/s|\S+)")
 # Of NVLink 5 the driver says how bad it is: one that is not fatal stops no GPU (NVIDIA's catalogue of Xids).
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)\b(?!, \w+ +Nonfatal\b)")
 # Printed once per load, by the open module in other words than by the other one.
@@ -146,9 +145,7 @@ def parse_nvlinks(text: str) -> dict[str, tuple[int, int, float | None]]:
             found[uuid] = (0, 0, 0.0)
         elif link and uuid:
             active, links, rate = found.get(uuid, (0, 0, 0.0))
-            speed = _LINK_SPEED.match(link.group(1))
-            rate = max(rate or 0.0, float(speed.group(1)) if speed else 0.0)
-            found[uuid] = active + (link.group(1).strip() != "<inactive>"), links + 1, rate
+            found[uuid] = active + bool(link.group(1)), links + 1, max(rate or 0.0, float(link.group(1) or 0))
     return {uuid: (some, all_, round(all_ * (rate or 0.0), 3) or None) for uuid, (some, all_, rate) in found.items()}
 
 
