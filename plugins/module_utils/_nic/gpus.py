@@ -58,12 +58,12 @@ class GpuReader(Node):
         return None
 
     def _driver(self, answers: bool) -> dict[str, Any]:
-        banner = self.output("nvidia-smi") if answers else ""
+        banner = self.tool("nvidia-smi") if answers else None
         return {
             "loaded": self.sysfs.read("module/nvidia/version"),
             "installed": self.output("modinfo", "-F", "version", "nvidia").strip(),
             "license": self.output("modinfo", "-F", "license", "nvidia").strip(),
-            "cuda": parse_cuda(banner),
+            "cuda": parse_cuda(banner.out if banner else ""),  # a corrupted infoROM fails what it printed whole
         }
 
     def _fabric(self) -> dict[str, Any]:

@@ -274,6 +274,12 @@ def test_a_tool_that_never_answers_is_named(machine: Machine) -> None:
     assert "does not answer" in problems(HOST, found, {})[0]
 
 
+def test_a_corrupted_inforom_takes_no_cuda_away(machine: Machine) -> None:
+    """nvidia-smi ends with 14 below its whole table then, its queries with 0 (NVIDIA/gpu-operator #285, pai #3756)."""
+    machine.answers["nvidia-smi"] = Finished(14, f"{BANNER}WARNING: infoROM is corrupted at gpu 0000:18:00.0\n", "")
+    assert machine.read()["driver"]["cuda"] == "12.4"
+
+
 def test_what_nvidia_smi_says_of_a_lost_gpu_is_no_process(machine: Machine) -> None:
     machine.answers["nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader"] = Finished(
         0, f"{LOST}4711, python3\n", ""
