@@ -24,7 +24,7 @@ _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
 _LINK_LINE = re.compile(r"^\s+Link \d+: (?:(\d+(?:\.\d+)?) GB/s|\S+)")
 # Of NVLink 5 the driver says how bad it is: one that is not fatal stops no GPU (NVIDIA's catalogue of Xids).
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)\b(?!, \w+ +Nonfatal\b)")
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)(?: GPU-[^)]*)?\): (\d+)\b(?!, \w+ +Nonfatal\b)")
 # Printed once per load, by the open module in other words than by the other one.
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX ")
 _SINCE_BOOT = re.compile(r"^\[ *(\d+\.\d+)\]")

@@ -244,7 +244,7 @@ def test_one_address_however_it_is_spelled() -> None:
 BOOT = "[    0.000000] Linux version 5.15.0-119-generic (buildd@lcy02) #129-Ubuntu SMP\n"
 XIDS = """\
 [ 8120.113201] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
-[ 8121.113201] NVRM: Xid (PCI:0000:3b:00): 79, pid=1412, GPU has fallen off the bus.
+[ 8121.113201] NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 79, pid=1412, GPU has fallen off the bus.
 [ 9120.113201] NVRM: Xid (PCI:0000:af:00): 31, pid=991, name=python3, Ch 00000010, intr 00000000. MMU Fault
 [ 9130.113201] NVRM: GPU at PCI:0000:af:00: GPU-00000000-0000-0000-0000-000000000001
 """
