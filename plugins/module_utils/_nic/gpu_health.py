@@ -22,10 +22,9 @@ from .._layer import ParseError
 SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w+)$")
 _GPU_LINE = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)")
-_LINK_SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
-_LINK_LINE = re.compile(r"^\s+Link \d+: (.+)$")
+_LINK_LINE = re.compile(r"^\s+Link \d+: (?:(\d+(?:\.\d+)?) GB/s|\S+)")
 # Of NVLink 5 the driver says how bad it is: one that is not fatal stops no GPU (NVIDIA's catalogue of Xids).
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)\b(?!, \w+ +Nonfatal\b)")
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)(?: GPU-[^)]*)?\): (\d+)\b(?!, \w+ +Nonfatal\b)")
 # Printed once per load, by the open module in other words than by the other one.
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX ")
 _SINCE_BOOT = re.compile(r"^\[ *(\d+\.\d+)\]")
@@ -135,18 +134,18 @@ def _recovery(gpu: ElementTree.Element) -> str:
 
 def parse_nvlinks(text: str) -> dict[str, tuple[int, int, float | None]]:
     """``nvidia-smi nvlink -s``: UUID to links that are active, links in all, and GB/s of all of them per direction
-    (None: none is active); a GPU without NVLink is not there."""
+    (None: none is active); a GPU without NVLink is not there. One whose links are all inactive does not list them."""
     found: dict[str, tuple[int, int, float | None]] = {}
     uuid = ""
     for line in text.splitlines():
         gpu, link = _GPU_LINE.match(line), _LINK_LINE.match(line)
         if gpu:
             uuid = gpu.group(1)
+        elif uuid and "all links are inActive" in line:
+            found[uuid] = (0, 0, 0.0)
         elif link and uuid:
             active, links, rate = found.get(uuid, (0, 0, 0.0))
-            speed = _LINK_SPEED.match(link.group(1))
-            rate = max(rate or 0.0, float(speed.group(1)) if speed else 0.0)
-            found[uuid] = active + (link.group(1).strip() != "<inactive>"), links + 1, rate
+            found[uuid] = active + bool(link.group(1)), links + 1, max(rate or 0.0, float(link.group(1) or 0))
     return {uuid: (some, all_, round(all_ * (rate or 0.0), 3) or None) for uuid, (some, all_, rate) in found.items()}
 
 

@@ -27,10 +27,10 @@ def kind_of(class_id: str, vendor: str) -> str:
 
 
 def parse_gpus(text: str, host: str) -> list[dict[str, Any]]:
-    """``nvidia-smi -L`` -> one {index, name, uuid} per GPU; the lines of MIG instances below a GPU are skipped."""
+    """``nvidia-smi -L`` -> one {index, name, uuid} per GPU that answers, without the MIG instances below it."""
     found = []
     for line in text.splitlines():
-        if not line.strip() or line.startswith("  ") or line.strip().startswith("No devices"):
+        if not line.strip() or line.startswith(("  ", "No devices", "Unable to determine the device handle for ")):
             continue
         row = _GPU_LINE.match(line.strip())
         if not row:

@@ -51,19 +51,19 @@ class GpuReader(Node):
         if done is None:
             return None
         what = " ".join(("nvidia-smi", *words))
-        if done.code == 0:
+        if done.code == 0 or "(UUID: " in done.out:  # one GPU that is lost fails the list of the others
             return self.parsed(what, parse, done.out, self.host)
         said = (done.err.strip() or done.out.strip()).splitlines()
         self.miss(what, said[0] if said else f"exit code {done.code}", "dmesg | grep NVRM")
         return None
 
     def _driver(self, answers: bool) -> dict[str, Any]:
-        banner = self.output("nvidia-smi") if answers else ""
+        banner = self.tool("nvidia-smi") if answers else None
         return {
             "loaded": self.sysfs.read("module/nvidia/version"),
             "installed": self.output("modinfo", "-F", "version", "nvidia").strip(),
             "license": self.output("modinfo", "-F", "license", "nvidia").strip(),
-            "cuda": parse_cuda(banner),
+            "cuda": parse_cuda(banner.out if banner else ""),  # a corrupted infoROM fails what it printed whole
         }
 
     def _fabric(self) -> dict[str, Any]:

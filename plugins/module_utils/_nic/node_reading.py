@@ -83,7 +83,7 @@ def free_space(paths: Sequence[str]) -> dict[str, float]:
 
 def gpu_processes(node: Node) -> list[str]:
     said = node.output("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
-    return [line.strip() for line in said.split("\n") if line.strip()]
+    return [line.strip() for line in said.split("\n") if line[:1].isdigit()]  # not what it says of a GPU that is lost
 
 
 def _toolkit(node: Node, docker: Sequence[str]) -> bool:

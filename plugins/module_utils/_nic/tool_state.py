@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 
 
 _MST_MODULE = re.compile(r"^MST PCI(?: configuration)? module (?:is )?(?:not loaded|loaded)$")
-_MST_ROW = re.compile(r"^\S+\(rev:\w+\)\s+(/dev/mst/\S+|NA)\s+(\S+)(?:\s.*)?$")
+_MST_ROW = re.compile(r"^(?:\S+\(rev:\w+\)|NA)\s+(/dev/mst/\S+|NA)\s+(\S+)(?:\s.*)?$")  # NA: a virtual function
 _MST_NOISE = re.compile(r"^(-+|MST modules:|MST devices:|PCI devices:|DEVICE_TYPE\s.*|No MST devices were found.*)$")
 
 

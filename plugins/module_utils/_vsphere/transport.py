@@ -16,6 +16,7 @@ import traceback
 import xml.etree.ElementTree
 import xml.parsers.expat
 from typing import Any, Callable, Iterator, Mapping, Sequence
+from urllib.parse import unquote
 
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import esxcli
@@ -425,7 +426,8 @@ class Connection:
                 if isinstance(missing.fault, vim.fault.NoPermission):
                     missing.fault.msg = f"property {missing.path} of {row.obj._moId}"
                     raise missing.fault
-        return [(row.obj, {p.name: p.val for p in row.propSet}) for row in rows]
+        # vSphere writes / \ and % in names as %2f %5c and %25; its client shows them as they were given
+        return [(row.obj, {p.name: unquote(p.val) if p.name == "name" else p.val for p in row.propSet}) for row in rows]
 
     def read(self, obj: Any, paths: Sequence[str], doing: str = "reading") -> dict[str, Any]:
         return self.properties([obj], paths, doing)[0]
@@ -488,7 +490,7 @@ class Connection:
         return True
 
     def path(self, obj: Any) -> str:
-        """Inventory path from below the root folder ("lab-dc/vm/gpu01"); names come URL-quoted for / and %."""
+        """Inventory path from below the root folder ("lab-dc/vm/gpu01")."""
         parts: list[str] = []
         current = obj
         while current is not None:
@@ -588,9 +590,8 @@ class Connection:
         found = [vm for vm, row in everything if name in (row.get("name"), vm._moId)]
         named = list(found)
         if uuid:
-            wanted = uuid.lower()
             ids = {vm._moId: {str(row.get("config.uuid")).lower(), uuid_of(row)} for vm, row in everything}
-            found = [vm for vm in found if wanted in ids[vm._moId]]
+            found = [vm for vm in found if uuid.lower() in ids[vm._moId]]
         if folder:
             tail = folder.strip("/")
             found = [vm for vm in found if ("/" + self.path(vm).rpartition("/")[0]).endswith("/" + tail)]

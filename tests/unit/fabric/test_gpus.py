@@ -96,6 +96,7 @@ ONE = [
     pytest.param({"pcie_width": 8}, "pcie", "x8 of x16", id="pcie_narrow"),
     pytest.param({"pcie_gen": 3}, "pcie", "generation 3 of 5", id="pcie_slow"),
     pytest.param({"nvlinks_active": 17}, "nvlink", "17 NVLinks are active, 18 on most", id="nvlink_down"),
+    pytest.param({"nvlinks_active": 0, "nvlinks": 0}, "nvlink", "0 NVLinks", id="nvlinks_all_down"),
 ]
 
 

@@ -223,13 +223,15 @@ GPU 0: NVIDIA H100 PCIe (UUID: {UUID})
 \t Link 0: 26.562 GB/s
 \t Link 1: 26.562 GB/s
 \t Link 2: <inactive>
-GPU 1: NVIDIA A10 (UUID: GPU-00000000-0000-0000-0000-000000000001)
-\t NVML: Unable to retrieve NVLink information as all links are inActive
+GPU 1: NVIDIA H100 PCIe (UUID: GPU-00000000-0000-0000-0000-000000000001)
+NVML: Unable to retrieve NVLink information as all links are inActive
+GPU 2: NVIDIA A10 (UUID: GPU-00000000-0000-0000-0000-000000000002)
 """
 
 
 def test_nvlinks_are_counted_and_a_gpu_without_any_is_left_out() -> None:
-    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3, 79.686)}
+    dark = "GPU-00000000-0000-0000-0000-000000000001"
+    assert parse_nvlinks(NVLINKS) == {UUID: (2, 3, 79.686), dark: (0, 0, None)}
 
 
 def test_one_address_however_it_is_spelled() -> None:
@@ -242,7 +244,7 @@ def test_one_address_however_it_is_spelled() -> None:
 BOOT = "[    0.000000] Linux version 5.15.0-119-generic (buildd@lcy02) #129-Ubuntu SMP\n"
 XIDS = """\
 [ 8120.113201] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
-[ 8121.113201] NVRM: Xid (PCI:0000:3b:00): 79, pid=1412, GPU has fallen off the bus.
+[ 8121.113201] NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 79, pid=1412, GPU has fallen off the bus.
 [ 9120.113201] NVRM: Xid (PCI:0000:af:00): 31, pid=991, name=python3, Ch 00000010, intr 00000000. MMU Fault
 [ 9130.113201] NVRM: GPU at PCI:0000:af:00: GPU-00000000-0000-0000-0000-000000000001
 """

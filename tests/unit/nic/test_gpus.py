@@ -19,10 +19,12 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_state 
     waiting,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpus import GpuReader
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.node_reading import gpu_processes
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 
 HOST, DRIVER = "gpu01", "550.54.15"
 LIST = "".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-00000000000{n})\n" for n in range(8))
+LOST = "Unable to determine the device handle for GPU7: 0000:1F:00.0: Unknown Error\n"
 BANNER = "| NVIDIA-SMI 550.54.15      Driver Version: 550.54.15      CUDA Version: 12.4     |\n"
 UNIT = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"
 
@@ -129,6 +131,18 @@ FAULTS = [
         {},
         ["8 NVIDIA GPU(s)", "shows 7", "Xid"],
         id="a_gpu_fell_off_the_bus",
+    ),
+    pytest.param(
+        {"nvidia-smi -L": Finished(0, LOST + "".join(LIST.splitlines(True)[:7]), "")},
+        {},
+        ["8 NVIDIA GPU(s)", "shows 7", "Xid"],
+        id="a_gpu_that_is_lost_is_told_of_beside_the_others",
+    ),
+    pytest.param(
+        {"nvidia-smi -L": Finished(15, "".join(LIST.splitlines(True)[:7]), LOST)},
+        {},
+        ["8 NVIDIA GPU(s)", "shows 7", "Xid"],
+        id="a_gpu_that_is_lost_fails_the_list",
     ),
     pytest.param(
         {
@@ -258,6 +272,19 @@ def test_a_tool_that_never_answers_is_named(machine: Machine) -> None:
     found = machine.read()
     assert found["gpus"] is None and [entry["what"] for entry in found["unreadable"]] == ["nvidia-smi"]
     assert "does not answer" in problems(HOST, found, {})[0]
+
+
+def test_a_corrupted_inforom_takes_no_cuda_away(machine: Machine) -> None:
+    """nvidia-smi ends with 14 below its whole table then, its queries with 0 (NVIDIA/gpu-operator #285, pai #3756)."""
+    machine.answers["nvidia-smi"] = Finished(14, f"{BANNER}WARNING: infoROM is corrupted at gpu 0000:18:00.0\n", "")
+    assert machine.read()["driver"]["cuda"] == "12.4"
+
+
+def test_what_nvidia_smi_says_of_a_lost_gpu_is_no_process(machine: Machine) -> None:
+    machine.answers["nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader"] = Finished(
+        0, f"{LOST}4711, python3\n", ""
+    )
+    assert gpu_processes(machine.reader()) == ["4711, python3"]
 
 
 def test_what_nvidia_smi_prints_beside_gpus_is_no_gpu() -> None:

@@ -77,6 +77,8 @@ ConnectX7(rev:0)        /dev/mst/mt4129_pciconf8      e3:00.0   mlx5_10         
 
 ConnectX6DX(rev:0)      NA                            3b:00.1   mlx5_1                                                  -1    
 
+NA                      NA                            3b:00.2   mlx5_2          net-net1                                0     
+
 """  # noqa: E501, W291  (as printed)
 DEVINFO = """hca_id:\tmlx5_0
 \ttransport:\t\t\tInfiniBand (0)

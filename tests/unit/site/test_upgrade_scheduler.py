@@ -16,7 +16,7 @@ from tests.plays import ROOT, ansible
 SLURM = """#!/bin/sh
 echo "$(basename "$0") $*" >> calls
 case "$*" in
-  "--oneliner show node node7") echo "NodeName=node7 State=$(cat state) Reason=$(cat reason)";;
+  "--oneliner --all show node node7") echo "NodeName=node7 State=$(cat state) Reason=$(cat reason)";;
   *State=DRAIN*) echo IDLE+DRAIN > state; echo "${4#Reason=}" > reason;;
   *State=RESUME*) echo IDLE > state; : > reason;;
 esac
@@ -111,3 +111,12 @@ def test_jobs_of_kubernetes_end_before_other_pods_are_evicted(tmp_path: pathlib.
     assert (tmp_path / "calls").read_text().split() == ["get", "get"]
     assert left("", "echo error: cannot delete Pods >&2; exit 1") == (0, "error: cannot delete Pods")
     assert left("", evicted) == (0, "")
+
+
+def test_jobs_of_partitions_that_the_account_does_not_see_are_waited_for(tmp_path: pathlib.Path) -> None:
+    """A real squeue told an account that is not root nothing of them without --all: hidden ones, those of a group."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text('#!/bin/sh\ncase "$*" in *--all*--nodelist=*) echo 4711;; esac\n')
+    squeue.chmod(0o755)
+    argv = yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text())["schedulers"]["slurm"]["jobs"]
+    assert subprocess.run([squeue, *argv[1:]], capture_output=True, text=True, check=True).stdout.strip() == "4711"

@@ -219,3 +219,23 @@ def test_a_host_that_booted_is_asked_by_another_executer_if_the_old_one_is_gone(
     with pytest.raises(GoneError):
         connection.run_esxcli(SimpleNamespace(_moId="host-1"), "esx01", "system.settings.kernel.list")
     assert list(connection._executers) == ["host-2"]
+
+
+def test_every_page_is_read_and_names_are_as_the_vsphere_client_shows_them() -> None:
+    class Collector:
+        def __init__(self) -> None:
+            self.pages = [("vm-1", "AI%2ftrain%5c1", ""), ("vm-2", "100%25", "1")]
+
+        def RetrievePropertiesEx(self, specSet: Any, options: Any) -> Any:
+            return self.ContinueRetrievePropertiesEx("")
+
+        def ContinueRetrievePropertiesEx(self, token: str) -> Any:
+            moid, name, _wanted = next(page for page in self.pages if page[2] == token)
+            row = SimpleNamespace(obj=vim.VirtualMachine(moid), propSet=[SimpleNamespace(name="name", val=name)])
+            row.missingSet = []
+            return SimpleNamespace(objects=[row], token="" if token else "1")
+
+    connection = Connection(ENDPOINT)
+    connection._service, connection._content = object(), SimpleNamespace(propertyCollector=Collector())
+    machines = [vim.VirtualMachine(f"vm-{number}") for number in (1, 2)]
+    assert connection.properties(machines, ["name"]) == [{"name": "AI/train\\1"}, {"name": "100%"}]
