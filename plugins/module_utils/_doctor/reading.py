@@ -13,7 +13,7 @@ import re
 from typing import Iterable, Match, Sequence
 
 from .._judge.packs.loader import form
-from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign
+from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign, groups_of
 from .._judge.words import Index, letters_of, way_of, ways_of
 from . import fabric, facts
 from .alarms import alarms, bare, may_alarm, says, says_failure
@@ -376,8 +376,9 @@ def _figures(form: bytes) -> bool:
 
 
 def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
-    groups = match.groupdict() if match and entry.pattern.groupindex else {}
+    said = groups_of(match)
     far = match.string[: match.end()] if match and match.end() > _QUOTE else ""  # behind what is quoted of a line
-    quote, value = f"... {far[-_QUOTE:]}" if far else where.quote, (groups.get("value") or "").strip()
-    host, device = groups.get("host") or where.host, groups.get("device") or where.device
-    return Hit(entry.name, where.file, where.line, quote, host, where.rank, device, value, where.placed)
+    quote, value = f"... {far[-_QUOTE:]}" if far else where.quote, said.get("value", "").strip()
+    host, device = said.get("host") or where.host, said.get("device") or where.device
+    rank = int(said["rank"]) if "rank" in said else where.rank
+    return Hit(entry.name, where.file, where.line, quote, host, rank, device, value, where.placed)

@@ -42,6 +42,11 @@ def test_nccl_names_its_host(front: str, host: str) -> None:
         ("[2024-05-02T10:11:12.100] error: Node gpu9 has low cpu count (1 < 20)", ["gpu9"]),
         ("srun: error: gpu5: task 3: Out Of Memory", ["gpu5"]),
         ("node7: mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", ["node7"]),
+        ("mpirun noticed that process rank 1 with PID 39 on node job-worker-1 exited on signal 9 (Killed).", ["job-worker-1"]),
+        ("launch failed on x3006c0s1b1n0: Operation not permitted", ["x3006c0s1b1n0"]),
+        ("slurmstepd-sp-0016: error: pyxis: couldn't start container", ["sp-0016"]),
+        ("debug*       up   infinite      2  down* gpu02", ["gpu02"]),
+        ("sqlite3.OperationalError: [Errno 28] No space left on device", []),
         ("12:30:45 [812] mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", []),
     ],
 )  # fmt: skip
@@ -54,3 +59,8 @@ def test_ranks_of_two_hosts_are_compared_behind_a_label() -> None:
     said = "{label}: node{label}:7:9 [0] NCCL INFO NCCL version {version}+cuda12.4\n"
     text = said.format(label=0, version="2.21.5") + said.format(label=1, version="2.27.3")
     assert diagnose(None, {"job.log": text})["findings"][0]["cause"] == "nccl_mixed"
+
+
+def test_the_rank_that_is_missing_is_named_and_not_the_one_that_waits() -> None:
+    line = "[1,0]<stderr>:[W horovod/common/operations.cc:588] HorovodBroadcast_dense_0 [missing ranks: 3, 5]"
+    assert [finding["rank"] for finding in diagnose(None, {"job.log": line + "\n"})["findings"]] == [3]

@@ -91,6 +91,12 @@ class Sign:
         return match if match is None or self.test is None or self.test(match) else None
 
 
+def groups_of(match: Match[str] | None) -> dict[str, str]:
+    """What a pattern took out of a line: its groups ``host``, ``host2`` of several alternatives are one ``host``."""
+    found = match.groupdict() if match else {}
+    return {name.rstrip("0123456789"): text for name, text in found.items() if text}
+
+
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not; conditions. ``causes``: most probable first.

@@ -13,7 +13,7 @@ import functools
 from typing import Match, Sequence
 
 from ..._judge.packs.loader import form
-from ..._judge.packs.model import Rule
+from ..._judge.packs.model import Rule, groups_of
 from ..._judge.words import Index, letters_of, ways_of
 from ..readers.reading import Source, pieces
 from ..readers.tags import Demultiplexer, Line
@@ -145,8 +145,7 @@ class Output:
             match = sign.heard(text) if order <= self._order else None
             if not match:
                 continue
-            groups = match.groupdict()
-            host = groups.get("host") or groups.get("host2")
+            host = groups_of(match).get("host")
             if order < self._order or self.hit is None:
                 self._order, self.rule = order, rule
                 self.hit = _Hit(rank, text[:KEPT], match, bool(host), {})
@@ -213,9 +212,8 @@ def _diagnose(rc: int, seen: Output) -> Diagnosis:
         return _by_standstill(still, rc, seen)
     if rule is None or hit is None:
         return _by_ending(rc, seen)
-    groups = hit.match.groupdict()
-    what = next((value for key, value in groups.items() if key.startswith("what") and value), None)
-    rank = int(groups["rank"]) if groups.get("rank") else hit.rank
+    groups = groups_of(hit.match)
+    rank = int(groups["rank"]) if "rank" in groups else hit.rank
     found = {*map(seen.name, hit.hosts)}
     if rank is not None and (not found or groups.get("by")):
         found |= set(seen.host_of(rank))
@@ -225,7 +223,7 @@ def _diagnose(rc: int, seen: Output) -> Diagnosis:
         found = {*map(seen.name, seen.nodes)}
     if not found and rule.id.startswith("container_"):
         found = set(seen.down)
-    summary = rule.summary + (f" ({what.strip()})" if what else "")
+    summary = rule.summary + (f" ({groups['what'].strip()})" if "what" in groups else "")
     return Diagnosis(rule.id, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
 
 
