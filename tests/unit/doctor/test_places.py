@@ -42,7 +42,7 @@ def test_nccl_names_its_host(front: str, host: str) -> None:
         ("[2024-05-02T10:11:12.100] error: Node gpu9 has low cpu count (1 < 20)", ["gpu9"]),
         ("srun: error: gpu5: task 3: Out Of Memory", ["gpu5"]),
         ("node7: mlx5_core 0000:01:00.0: ENABLE_HCA(0x104) failed", ["node7"]),
-        ("mpirun noticed that process rank 1 with PID 39 on node job-worker-1 exited on signal 9 (Killed).", ["job-worker-1"]),
+        ("process rank 1 with PID 39 on node job-worker-1 exited on signal 9 (Killed).", ["job-worker-1"]),
         ("launch failed on x3006c0s1b1n0: Operation not permitted", ["x3006c0s1b1n0"]),
         ("slurmstepd-sp-0016: error: pyxis: couldn't start container", ["sp-0016"]),
         ("debug*       up   infinite      2  down* gpu02", ["gpu02"]),
