@@ -10,6 +10,7 @@ import traceback
 from typing import Any, Mapping
 
 from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
+from .request import check_login
 
 IMPORT_ERROR: str | None = None
 try:
@@ -38,7 +39,8 @@ class Settings:
 
 
 def settings_from(params: Mapping[str, Any]) -> Settings:
-    """The options of a module; a port that is not set is that of SSH."""
+    """The options of a module; a port that is not set is that of SSH. Raises `RefusedError`."""
+    check_login(params)
     names = [field.name for field in dataclasses.fields(Settings) if field.name != "host"]
     return Settings(params["hostname"], **{name: params[name] for name in names if params[name] is not None})
 
