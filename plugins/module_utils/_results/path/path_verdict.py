@@ -332,7 +332,7 @@ class _Judge:
         return used
 
     def _one_sided(self, pairs: Sequence[Pair]) -> list[str]:
-        """Channels that one end names and the other does not, or that no end names: their lines are missing."""
+        """Channels that an end does not name: their lines are missing, as both ends print one number (NCCL, net.cc)."""
         for pair in pairs:
             ends = (pair.source, pair.target)
             sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]
