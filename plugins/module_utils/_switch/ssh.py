@@ -9,7 +9,7 @@ import re
 import traceback
 from typing import Any, Mapping
 
-from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
+from .._layer import CredentialError, LayerError, RefusedError, UnreachableError, place_of
 from .request import check_login
 
 IMPORT_ERROR: str | None = None
@@ -35,7 +35,7 @@ class Settings:
 
     def about(self, thing: str, value: str | None = None) -> dict[str, Any]:
         """What an error of the login is about."""
-        return {"host": f"{self.host}:{self.port}", "thing": thing, "value": value}
+        return {"host": place_of(self.host, self.port), "thing": thing, "value": value}
 
 
 def settings_from(params: Mapping[str, Any]) -> Settings:

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 import xml.parsers.expat
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
+from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError, place_of
 from . import esxcli
 from .keys import RESERVATION_FIELD
 from .parallel import WORKERS
@@ -63,7 +63,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        return self.hostname if self.port == 443 else f"{self.hostname}:{self.port}"
+        return self.hostname if self.port == 443 else place_of(self.hostname, self.port)
 
 
 def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
