@@ -1,6 +1,7 @@
 """The doctor without Ansible and without an inventory: `python3 workloads/doctor.py LOG`.
 
-Exit status: 0 healthy, 1 the log cannot be read, 2 faulty, 3 cannot tell, 6 no fault seen. It needs PyYAML.
+Exit status: 0 healthy, 1 the log cannot be read or the command is wrong, 2 faulty, 3 cannot tell, 6 no fault seen.
+It needs PyYAML.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="doctor", description="Name the root cause in a log, folder or archive.")
     parser.add_argument("bundle", help="a log, a folder, or an archive (tar, zip); '-' reads standard input")
     parser.add_argument("--json", metavar="FILE", help="write the whole answer there ('-': to standard output)")
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as ended:  # argparse ends with 2, which means faulty here
+        return 1 if ended.code else 0
     doctor = _doctor()
     try:
         if options.bundle == "-":
@@ -41,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"doctor: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"doctor: {error.filename}: {error.strerror}; give an existing log, folder or archive", file=sys.stderr)
+        print(f"doctor: {error.filename}: {error.strerror}; name a file or folder that is there", file=sys.stderr)
         return 1
     print(json.dumps(found, indent=2) if options.json == "-" else _harmless(doctor.table(found)), end="")
     return int(doctor.STATUS[found["verdict"]])

@@ -57,6 +57,9 @@ class ActionModule(Decision):
     documentation = DOCUMENTATION
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        if (sure := options["confidence_percent"]) < 50:  # 0.95 would call every run slower
+            remedy = "give a percentage, such as 95"
+            raise RefusedError("less than 50", host="compare", thing="confidence_percent", value=sure, remedy=remedy)
         table = comparison.build(
             [*map(_run, options["runs"]), *map(_log, options["logs"])],
             [comparison.Figure(**figure) for figure in options["figures"]],

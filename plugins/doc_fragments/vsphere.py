@@ -63,6 +63,8 @@ requirements:
 notes:
   - Runs on the controller. Use C(delegate_to=localhost) or C(connection=local).
   - ESXi shell and SSH on the hosts are not needed and stay off. Commands of C(esxcli) travel through vCenter.
+  - A failure returns C(error_code), one of V(refused), V(credentials), V(unreachable), V(unknown_format),
+    V(apply_failed) and V(not_in_force).
 """
 
     HOSTS = r"""

@@ -52,6 +52,11 @@ class Operation:
         }
 
 
+def place_of(host: str, port: int) -> str:
+    """For a message; an IPv6 address in brackets, as in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class LayerError(Exception):
     """A failure that a person can act on: it names the host, the thing, the value and what to do next."""
 

@@ -228,7 +228,7 @@ in_maintenance:
   type: bool
 vms_shut_down:
   description: VMs that this run shut down.
-  returned: always
+  returned: success, or failure after the first step
   type: list
   elements: str
 vms_moved:

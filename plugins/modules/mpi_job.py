@@ -109,7 +109,7 @@ options:
     default: 0
   site:
     description:
-      - Whose job it is, letters, digits, C(_) and C(.) only. It becomes part of the folder's name and so of the mark.
+      - Whose job it is, 40 letters, digits, C(_) and C(.) at most. It becomes part of the folder's name and the mark.
         Empty - no owner, and no run takes it for something that it may end.
     type: str
     default: ""
@@ -154,11 +154,11 @@ silent:
   type: float
 stdout:
   description: Everything that the program wrote to standard output.
-  returned: always
+  returned: when the program was started
   type: str
 stderr:
   description: Everything that the program wrote to standard error.
-  returned: always
+  returned: when the program was started
   type: str
 stdout_lines:
   description: The same, line by line.

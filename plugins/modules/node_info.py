@@ -259,8 +259,8 @@ def read_system(module: AnsibleModule) -> dict[str, str]:
 def read_layers(module: AnsibleModule, host: str, timeout: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, given in module.params["layers"].items():
-        if name not in wishes.LAYERS:
-            module.fail_json(msg=f"{host}: layers has {name}; give {', '.join(wishes.LAYERS)}")
+        if name not in wishes.LAYERS or not isinstance(given, dict):
+            module.fail_json(msg=f"{host}: layers has {name}; give {', '.join(wishes.LAYERS)}, each with its options")
         checked = ArgumentSpecValidator(wishes.LAYERS[name][0]).validate(given)
         if checked.error_messages:
             found[name] = {"failed": True, "msg": f"{host}: {name} of layers: {'; '.join(checked.error_messages)}"}

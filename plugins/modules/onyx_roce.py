@@ -292,9 +292,9 @@ def main() -> None:
         module.fail_json(msg=missing_required_lib("netmiko[par4]"), exception=transport.IMPORT_ERROR)
     params = module.params
     host = params["hostname"]
-    connect = functools.partial(transport.OnyxSession, settings_from(params))
     options = {name: params[name] for name in ("save", "wait_for_links", "rollback")}
     with failing(module):
+        connect = functools.partial(transport.OnyxSession, settings_from(params))
         if params["restore"] is None:
             wanted = request(host, params)
             layer = SwitchLayer(host, connect, wanted, **options)

@@ -69,31 +69,31 @@ EXAMPLES = r"""
 RETURN = r"""
 ready:
   description: Whether nothing was found that stops a run. Warnings do not.
-  returned: always
+  returned: success
   type: bool
 looked_at:
   description: Everything that was looked at, or asked and did not answer.
-  returned: always
+  returned: success
   type: list
   elements: str
 problems:
   description: What stops a run - C(place), C(thing), C(text) and C(remedy).
-  returned: always
+  returned: success
   type: list
   elements: dict
 cautions:
   description: What a person should look at - in the same form.
-  returned: always
+  returned: success
   type: list
   elements: dict
 notes:
   description: What a person may want to know - in the same form.
-  returned: always
+  returned: success
   type: list
   elements: dict
 table:
   description: All of these as lines for a person; C(!) is a problem, C(?) a warning.
-  returned: always
+  returned: success
   type: list
   elements: str
 """

@@ -107,7 +107,7 @@ options:
     type: float
     default: 3.0
   confidence_percent:
-    description: How sure the answers V(slower) and V(not_slower) have to be, in percent.
+    description: How sure the answers V(slower) and V(not_slower) have to be, in percent, 50 to below 100.
     type: float
     default: 95.0
 """

@@ -60,8 +60,7 @@ options:
     description:
       - What each layer reported. Keys are V(switch), V(esxi), V(vm), V(nic), V(container), V(mesh) and V(run).
       - Each value is a dictionary with C(changed) (bool), C(verified) (bool, or null if it was not checked), C(found)
-        (anything)
-        and C(changes) (list of descriptions).
+        (anything) and C(changes) (list of descriptions).
     type: dict
     default: {}
   result:

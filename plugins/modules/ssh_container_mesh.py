@@ -150,12 +150,12 @@ identity:
     ssh_host_keys: [ssh-ed25519 CCCC] # of the SSH server that peers log in to
 operations:
   description: What was done, or would be done in check mode, in order.
-  returned: always
+  returned: success
   type: list
   elements: dict
 undo:
   description: How to take it back, last change first. Keys that were deleted cannot be brought back.
-  returned: always
+  returned: success
   type: list
   elements: str
 """

@@ -322,7 +322,7 @@ def argument_spec() -> dict[str, dict[str, object]]:
 def check_times(params: dict[str, Any]) -> None:
     """The switch must not take the change back while this module still waits for links."""
     guard, links = params["confirm_timeout"], params["wait_for_links"]
-    if 0 < guard <= links:
+    if guard and guard <= links:
         raise RefusedError(
             f"it has to be longer than wait_for_links ({links} s), or the switch would take the change back meanwhile",
             host=params["hostname"],
@@ -330,9 +330,8 @@ def check_times(params: dict[str, Any]) -> None:
             value=guard,
             remedy="use 300 or more, or 0 to apply without the guard",
         )
-    for name in ("timeout", "apply_timeout"):
-        if params[name] <= 0:
-            raise RefusedError("not a time", host=params["hostname"], thing=name, value=params[name], remedy="use 30")
+    if (limit := params["apply_timeout"]) <= 0:
+        raise RefusedError("not a time", host=params["hostname"], thing="apply_timeout", value=limit, remedy="use 300")
 
 
 def main() -> None:

@@ -218,7 +218,7 @@ switch:
       type: list
       elements: str
     warnings:
-      description: What RoCE works without, such as the PFC watchdog. With V(sonic), V(eos) and V(nxos).
+      description: What RoCE works without, such as the PFC watchdog. Not with V(onyx).
       type: list
       elements: str
     findings:

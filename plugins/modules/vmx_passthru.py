@@ -122,9 +122,8 @@ options:
     default: []
   wanted:
     description:
-      - Options that say what keys and fields shall be, by name, as RV(resolved) of an earlier run or a variable has
-        them.
-        They go before the same options given singly; null leaves a key alone.
+      - Options that say what keys and fields shall be, by name, as RV(resolved) of an earlier run has them. They go
+        before the same options given singly; null leaves a key alone.
       - Come into force at the next power-on, like those.
     type: dict
     default: {}

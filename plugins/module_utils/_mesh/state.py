@@ -395,9 +395,9 @@ def mesh_addresses(state: MeshState, wanted: Wanted, *, host: str) -> tuple[str,
     if wanted.addresses:
         return wanted.addresses
     networks = [ipaddress.ip_network(each) for each in wanted.cidr]
-    found = tuple(
-        str(own.ip) for own in interfaces if any(own.version == net.version and own.ip in net for net in networks)
-    )
+    # No peer reaches ::1 or 127.0.0.1, and fe80::1 is one only with its interface.
+    own = [each.ip for each in interfaces if not each.ip.is_loopback and not (each.version == 6 and each.is_link_local)]
+    found = tuple(str(each) for each in own if any(each.version == net.version and each in net for net in networks))
     if not found:
         remedy = "give the network that all nodes share, for example cidr: [10.0.0.0/24], or bring the interface up"
         raise refused("cidr", list(wanted.cidr), f"no address of this node lies in it; {has}", remedy)

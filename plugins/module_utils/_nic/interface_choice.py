@@ -123,7 +123,7 @@ def _named(links: Mapping[str, Link], wanted: Wanted, host: str) -> list[str]:
         if link is not None and not why and link.master:
             why = f"it is a member of {link.master}, which sets its MTU"
         if why:
-            why += f"; interfaces of {_called(wanted)}s: {_seen(links, wanted)}"
+            why += f"; those of {_called(wanted)}: {_seen(links, wanted)}"
             raise _error(host, name, why, "name one of those in guest_interfaces, or write auto alone")
     return list(wanted.interfaces)
 

@@ -368,7 +368,7 @@ class RdmaReader(Node):
         """The whole result of the module. Raises `RefusedError` for a device that is not there."""
         names = self.listing("class/infiniband")
         if list(devices) != ["auto"]:
-            unknown = [name for name in devices if name not in names]
+            unknown = [name for name in devices or [""] if name not in names]
             if unknown:
                 raise RefusedError(
                     f"no such RDMA device; there are: {', '.join(names) or 'none'}",

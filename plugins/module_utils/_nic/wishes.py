@@ -68,6 +68,8 @@ GPUS: dict[str, dict[str, Any]] = {
 
 
 def ats(options: Options, host: str) -> tuple[AtsLayer, AtsWanted]:
+    if not options["device"]:  # of no function everything would be proved
+        raise RefusedError("device is empty; write auto, or name functions", host=host)
     wanted = AtsWanted(
         enabled={"enabled": True, "disabled": False}.get(options["state"]),
         missing_is_failure=options["missing_parameter"] == "fail",

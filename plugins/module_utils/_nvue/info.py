@@ -42,6 +42,7 @@ def survey(
         "saved": not state.unsaved,
         "unsaved_changes": list(state.unsaved),
         "staged_changes": {f"revision {name}": lines for name, lines in staged.items()},
+        "unreadable": [],  # an answer that is not understood is an error
         "problems": found,
         "warnings": [each.sentence() for each in watchdogs if each.level == PROBLEM],
         "healthy": not found,

@@ -21,7 +21,7 @@ import time
 import urllib.parse
 from typing import Any, Callable, Mapping, NoReturn
 
-from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
+from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError, place_of
 
 API = "/nvue_v1"
 _IDLE_SECONDS = 30.0  # a server may close a connection that rested longer, just when a request is on its way
@@ -73,7 +73,7 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        return f"{self.host}:{self.port}"
+        return place_of(self.host, self.port)
 
 
 class Session:

@@ -50,7 +50,8 @@ def read(host: str, show: Show, priority: int) -> Observed:
         every: Mapping[str, int] = {**counters, **pauses.get(name, {}), **counted}
         return dataclasses.replace(port, up=link, neighbors=neighbors.get(name, ()), counters=every)
 
-    # Whether a restart brings back what runs; the routing daemon's text (bgpraw) is no table of the CONFIG_DB.
+    # Whether a restart brings back what runs; bgpraw is no table. `show` and `config save` print the same tables
+    # (sonic-utilities, show/main.py and config/main.py, branches 201911 to 202405 and master of July 2026).
     saved = section("saved configuration", lambda: db == database.config(host, json_of(host, SAVED, show(SAVED))), None)
     found = {name: whole(name, port) for name, port in ports.items()}
     return Observed(version, found, saved, tuple(section.unreadable))

@@ -96,6 +96,14 @@ class Naming:
         return frozenset(self.all(host, value))
 
 
+def check_login(params: Mapping[str, Any]) -> None:
+    """Raises `RefusedError` for a switch without an address, and for a time that is none."""
+    for thing, fits in (("hostname", bool(params["hostname"])), ("timeout", params["timeout"] > 0)):
+        if not fits:
+            remedy = "give an address, and a second or more"
+            raise RefusedError("cannot be", host=params["hostname"], thing=thing, value=params[thing], remedy=remedy)
+
+
 def bad_range(host: str, spec: str, what: str, remedy: str) -> RefusedError:
     return RefusedError(what, host=host, thing="ports", value=spec, remedy=remedy)
 

@@ -9,7 +9,8 @@ import re
 import traceback
 from typing import Any, Mapping
 
-from .._layer import CredentialError, LayerError, RefusedError, UnreachableError
+from .._layer import CredentialError, LayerError, RefusedError, UnreachableError, place_of
+from .request import check_login
 
 IMPORT_ERROR: str | None = None
 try:
@@ -34,11 +35,12 @@ class Settings:
 
     def about(self, thing: str, value: str | None = None) -> dict[str, Any]:
         """What an error of the login is about."""
-        return {"host": f"{self.host}:{self.port}", "thing": thing, "value": value}
+        return {"host": place_of(self.host, self.port), "thing": thing, "value": value}
 
 
 def settings_from(params: Mapping[str, Any]) -> Settings:
-    """The options of a module; a port that is not set is that of SSH."""
+    """The options of a module; a port that is not set is that of SSH. Raises `RefusedError`."""
+    check_login(params)
     names = [field.name for field in dataclasses.fields(Settings) if field.name != "host"]
     return Settings(params["hostname"], **{name: params[name] for name in names if params[name] is not None})
 

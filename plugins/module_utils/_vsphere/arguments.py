@@ -41,6 +41,9 @@ def make_module(**arguments: Any) -> AnsibleModule:
     module = AnsibleModule(**arguments)
     if PYVMOMI_IMPORT_ERROR:
         module.fail_json(msg=missing_required_lib("pyvmomi"), exception=PYVMOMI_IMPORT_ERROR)
+    for name, value in module.params.items():
+        if name.endswith("timeout") and value < 1:
+            module.fail_json(msg=f"{module.params['hostname']}: {name} is {value}, expected 1 or more. Give seconds.")
     return module
 
 

@@ -18,7 +18,7 @@ import xml.parsers.expat
 from typing import Any, Callable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
+from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError, place_of
 from . import esxcli
 from .keys import RESERVATION_FIELD
 from .parallel import WORKERS
@@ -64,7 +64,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        return self.hostname if self.port == 443 else f"{self.hostname}:{self.port}"
+        return self.hostname if self.port == 443 else place_of(self.hostname, self.port)
 
 
 def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:

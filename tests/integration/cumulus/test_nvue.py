@@ -85,6 +85,7 @@ BAD_INPUT = [
     ("wrong neighbour", {"expected_neighbors": ["esx*"]}, "behind swp1 is gpu01", "refused"),
     ("reach", {"allow_disruption": "requested_ports"}, "swp5-8", "refused"),
     ("no time for links", {"confirm_timeout": 30}, "confirm_timeout 30", "refused"),
+    ("time below none", {"confirm_timeout": -1}, "confirm_timeout -1", "refused"),
     ("wrong password", {"password": "wrong"}, "the login was refused", "credentials"),
     ("wrong user", {"username": "nobody"}, "the login was refused", "credentials"),
     ("no CA file", {"ca_path": "/nonexistent/ca.pem"}, "/nonexistent/ca.pem", "refused"),

@@ -51,6 +51,14 @@ def test_server_that_never_answers_ends_with_the_timeout(vcenter: Vcenter) -> No
     assert socket.getdefaulttimeout() == before, "the process-wide default must be put back"
 
 
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_timeout_that_is_no_time_is_refused(run: Run, vcenter: Vcenter, timeout: int) -> None:
+    assert "timeout" in kernel(vcenter, timeout=timeout).msg
+    host: dict[str, Any] = {"esxi_hostname": "esx02", "vm_policy": "shutdown", "vm_allowlist": ["gpu03"]}
+    assert run("esxi_reboot", required=True, reboot_timeout=timeout, **host).failed
+    assert vcenter.calls() == []
+
+
 def test_closed_port_is_unreachable(vcenter: Vcenter) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -361,6 +361,14 @@ def test_the_command_needs_no_ansible_and_tells_by_its_status(tmp_path: pathlib.
     assert json.loads((tmp_path / "doctor.json").read_text())["lines"] == 1
 
 
+@pytest.mark.parametrize("words", [[], ["a.log", "b.log"], ["--jsn", "x"], ["/no/such.log"]])
+def test_a_command_that_is_wrong_does_not_end_as_a_fault(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "workloads" / "doctor.py"), *words], capture_output=True, check=False
+    )
+    assert done.returncode == 1
+
+
 def test_registered_loop_is_split_per_command() -> None:
     rows = [
         {"item": {"key": "dmesg.txt"}, "rc": 0, "stdout": "quiet", "stderr": "dmesg: not permitted"},

@@ -356,6 +356,14 @@ def test_a_worker_with_a_wrong_network_is_refused_before_anything_is_made(make_n
     assert worker.untouched()
 
 
+def test_a_wide_network_gives_no_address_that_only_this_node_reaches(make_node: MakeNode) -> None:
+    node = make_node("gpu01", 1)
+    given = [("127.0.0.1", 8), ("10.0.0.1", 24), ("::1", 128), ("fd00::1", 64), ("fe80::1", 64)]
+    rows = [{"family": "inet6" if ":" in local else "inet", "local": local, "prefixlen": bits} for local, bits in given]
+    node.transport.address_report = lambda: json.dumps([{"ifname": "eth0", "addr_info": rows}])  # type: ignore[method-assign]
+    assert node.identity(cidr=["0.0.0.0/0", "::/0"], addresses=[])["addresses"] == ["10.0.0.1", "fd00::1"]
+
+
 def test_a_stale_identity_is_refused(pair: Any) -> None:
     one, _two, peers = pair
     for path in (one.ssh / "id_ed25519_host", one.ssh / "id_ed25519_host.pub"):

@@ -258,6 +258,13 @@ def test_only_the_named_device_and_an_unknown_one_is_refused(tmp_path: pathlib.P
         Node(rack).read("mlx5_9")
 
 
+def test_no_name_at_all_is_refused_where_there_are_devices(tmp_path: pathlib.Path) -> None:
+    rack = Rack(tmp_path)
+    rack.simulate_sysfs(ADDRESS)
+    with pytest.raises(RefusedError, match="there are: mlx5_0"):
+        RdmaReader(HOST, sysfs=Sysfs(str(rack.directory / "sys"))).read([])
+
+
 def test_a_virtual_function_is_told_by_its_id(tmp_path: pathlib.Path) -> None:
     rack = Rack(tmp_path, [card(kind="vf", device_id="101e", params={})])
     rack.simulate_sysfs(ADDRESS)

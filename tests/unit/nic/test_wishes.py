@@ -78,6 +78,7 @@ def test_a_layer_is_looked_at_as_in_check_mode(tmp_path: pathlib.Path, monkeypat
         ("interface", {"network": ["x"]}, "network or connection_address"),
         ("gpus", {"ranks": -1}, "ranks is -1"),
         ("ats", {"host_boot_time": "yesterday", "settled_since": "x"}, "host_boot_time"),
+        ("ats", {"device": [], "require_active": True}, "device is empty"),
     ],
 )
 def test_a_failure_is_a_result_with_the_message_of_the_module(name: str, given: dict[str, Any], words: str) -> None:

@@ -25,7 +25,7 @@ def test_nvue_reads_only_and_agrees_with_the_module_that_configures() -> None:
     done = run(twin)
     found, session = look(twin, *PORTS, mode="lossless")
     assert session.written == []
-    assert found["healthy"] and found["problems"] == [] and found["saved"]
+    assert found["healthy"] and found["problems"] == [] == found["unreadable"] and found["saved"]
     assert found["version"] == done["version"] and found["roce"] == done["roce"]
     for name in PORTS:
         theirs = done["ports"][name]

@@ -137,6 +137,8 @@ MORE: tuple[Mistake, ...] = (
     Mistake("hard-off", A, "rocemesh_hard_off", "maybe"),
     Mistake("shutdown-timeout", A, "rocemesh_shutdown_timeout", "5m"),
     Mistake("maintenance-timeout", A, "rocemesh_maintenance_timeout", -600),
+    Mistake("reboot-timeout-none", A, "rocemesh_reboot_timeout", 0),
+    Mistake("apply-timeout-none", S, "switch_options", {"apply_timeout": 0}),
     Mistake("skip-unknown", A, "rocemesh_skip_hosts", "esx0002.example.com"),
     Mistake("accept-unknown", A, "rocemesh_accept_boot", ["gpu0002"]),
     Mistake("max-unavailable-fraction", A, "rocemesh_max_unavailable", 1.5),

@@ -167,7 +167,7 @@ TOGETHER: tuple[set[str], ...] = (
     {"rocemesh_change_window", "rocemesh_change_window_least_minutes"},
     {"container_capabilities", "mesh_transport"},
     {"benchmark_image_size", "benchmark_parts"},
-    {"esx002.example.com", "esxi_host_name", "rocemesh_vcenter_hostname"},
+    {"esx002.example.com", "esxi_host_name", "gpu_vm_name", "rocemesh_vcenter_hostname"},
     {"gpu001", "gpu_vm_name"},
     {"rocemesh_switch_driver", "switch_ports", "switch_port_mode", "switch_addresses", "switch_vlan",
      "switch_roce_mode", "switch_allow_mode_change", "switch_options"},

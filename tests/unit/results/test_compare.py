@@ -120,6 +120,11 @@ def test_a_comparison_that_makes_no_sense_is_refused(arguments: dict[str, Any], 
 # ------------------------------------------------------------------------------------------------------------ modules
 
 
+def test_a_share_in_the_place_of_a_percentage_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(RefusedError, match="confidence_percent"):
+        decide("run_compare", path=str(tmp_path), published=False, confidence_percent=0.95)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -106,7 +106,7 @@ CASES = [
         "since-2.19-two-gpus-may-not-send-through-the-host",
         Job("2.19.4", HOSTS[:2], 2, send=STAGED).text(),
         "rdma_via_host",
-        "send side",
+        "NCCL_NET_GDR_READ=1",
         **TWO_GPUS,
     ),
     Case(

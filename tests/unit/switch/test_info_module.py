@@ -29,7 +29,15 @@ def test_option_of_another_system_is_refused(system: str, options: dict[str, Any
     assert result["error_code"] == "refused" and words in result["msg"] and next(iter(options)) in result["msg"]
 
 
+@pytest.mark.parametrize("options", [{"hostname": ""}, {"timeout": 0}, {"timeout": -1}])
 @pytest.mark.parametrize("system", ["onyx", "cumulus", "sonic"])
-def test_every_system_is_asked_at_its_port(system: str) -> None:
-    result = in_process.run("switch_roce_info", {**LOGIN, "system": system}, {})
-    assert result["error_code"] == "unreachable" and "127.0.0.1:1" in result["msg"]
+def test_login_that_cannot_be_is_refused(system: str, options: dict[str, Any]) -> None:
+    result = in_process.run("switch_roce_info", {**LOGIN, "system": system, **options}, {})
+    assert result["error_code"] == "refused" and next(iter(options)) in result["msg"]
+
+
+@pytest.mark.parametrize(("address", "place"), [("127.0.0.1", "127.0.0.1:1"), ("::1", "[::1]:1")])
+@pytest.mark.parametrize("system", ["onyx", "cumulus", "sonic"])
+def test_every_system_is_asked_at_its_port(system: str, address: str, place: str) -> None:
+    result = in_process.run("switch_roce_info", {**LOGIN, "system": system, "hostname": address}, {})
+    assert result["error_code"] == "unreachable" and result["msg"].startswith(place)

@@ -7,8 +7,8 @@ without detour, both ways). A known fault goes before ``unknown``, because it sa
 Silence is never taken for consent: a missing line, rank or host leaves ``unknown`` at best.
 
 Rules from NCCL's source (tags 2.7.8 to 2.30.7; src/transport/net.cc, src/graph/paths.cc): the receiving side uses
-GPUDirect RDMA if the distance between GPU and NIC allows it; the sending side, before 2.19, only if the GPU has NVLink
-or is the only one of its host.
+GPUDirect RDMA if the distance between GPU and NIC allows it; the sending side, before 2.19 (since then of GPUs before
+Ampere), only if the GPU has NVLink or is the only one of its host.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ class _Judge:
         return used
 
     def _one_sided(self, pairs: Sequence[Pair]) -> list[str]:
-        """Channels that one end names and the other does not, or that no end names: their lines are missing."""
+        """Channels that an end does not name: their lines are missing, as both ends print one number (NCCL, net.cc)."""
         for pair in pairs:
             ends = (pair.source, pair.target)
             sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]

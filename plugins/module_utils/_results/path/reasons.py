@@ -63,7 +63,8 @@ def why_staged(log: NcclLog, lines: Sequence[GdrLine], direction: str) -> str:
     for name in ("NCCL_NET_GDR_LEVEL", *(("NCCL_NET_GDR_READ",) if direction == "send" else ())):
         if name in log.environment:
             return reason("staged_set", variable=name, value=setting(log, name))
-    return reason("staged_unsaid" if version is not None and version >= (2, 30) else "staged_unknown")
+    why = reason("staged_unsaid" if version is not None and version >= (2, 30) else "staged_unknown")
+    return reason("staged_send", why=why) if direction == "send" and version is not None and version >= (2, 19) else why
 
 
 def distance_name(version: tuple[int, int] | None, number: int | None) -> str | None:
