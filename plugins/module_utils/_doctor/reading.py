@@ -42,11 +42,14 @@ _FIGURES = (b"xid", b"status", b"error", b"count")  # forms whose figures say wh
 PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
-# What a person or a shell wrote before an output, and how many lines of it are read together with the command.
+# What a person or a shell wrote before an output, and how many lines of it are read together with the command; the row
+# of torchrun's table that names a host, and how many rows are of it.
 _PROMPT = re.compile(
     rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
+    rb"|^ *host +: (?P<row>[\w.-]+)$"
 )
 _ANSWERS = 8
+_ROWS = 6
 
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
@@ -169,8 +172,11 @@ class Reading:
             said = chunk.decode("latin-1")
             self._beside.update(word.lower() for word in form("beside").findall(said))
             self.field = bool(piece.host) or form("field").search(said) is not None or len(self._beside) > 1
-        for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ")) else ():
+        for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ", b"host ")) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
+            if match["row"]:
+                self._prompts += [(at, match["row"].decode()), (at + _ROWS, "")]
+                continue
             if match["host"] and len(self._prompts) < _VALUES:
                 self._prompts.append((at, match["host"].decode()))
             for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):

@@ -64,3 +64,17 @@ def test_ranks_of_two_hosts_are_compared_behind_a_label() -> None:
 def test_the_rank_that_is_missing_is_named_and_not_the_one_that_waits() -> None:
     line = "[1,0]<stderr>:[W horovod/common/operations.cc:588] HorovodBroadcast_dense_0 [missing ranks: 3, 5]"
     assert [finding["rank"] for finding in diagnose(None, {"job.log": line + "\n"})["findings"]] == [3]
+
+
+def test_the_host_of_a_row_is_in_the_table_of_torchrun() -> None:
+    rows = [
+        "[0]:",
+        "  time      : 2026-01-04",
+        "  host      : {host}",
+        "  rank      : 9 (local_rank: 1)",
+        "  exitcode  : -9 (pid: 9)",
+    ]
+    text = "\n".join(["torch.distributed.elastic", *rows, "-" * 9]).format(host="gpu05.site")
+    assert diagnose(None, {"job.log": text + "\n"})["findings"][0]["hosts"] == ["gpu05.site"]
+    far = "\n".join([*text.splitlines()[:2], text.splitlines()[3], *["-" * 9] * 9, "exitcode  : -9 (pid: 9)"])
+    assert diagnose(None, {"job.log": far + "\n"})["findings"][0]["hosts"] == []
