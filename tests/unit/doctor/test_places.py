@@ -54,3 +54,13 @@ def test_ranks_of_two_hosts_are_compared_behind_a_label() -> None:
     said = "{label}: node{label}:7:9 [0] NCCL INFO NCCL version {version}+cuda12.4\n"
     text = said.format(label=0, version="2.21.5") + said.format(label=1, version="2.27.3")
     assert diagnose(None, {"job.log": text})["findings"][0]["cause"] == "nccl_mixed"
+
+
+def test_of_errors_that_nccl_passes_on_the_own_one_comes_before_that_of_a_peer() -> None:
+    text = (
+        "gpu02:7:9 [0] NCCL INFO misc/socket.cc:61 (socketProgress) -> 6\n"
+        "gpu02:7:9 [0] misc/socket.cc:59 (socketProgress) NCCL WARN Connection closed by remote peer gpu01\n"
+        "gpu01:8:9 [0] NCCL INFO init.cc:1358 (initTransportsRank) -> 1\n"
+    )
+    (finding,) = diagnose(None, {"job.log": text})["findings"]
+    assert (finding["cause"], finding["host"]) == ("nccl_call_failed", "gpu01")
