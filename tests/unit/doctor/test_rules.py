@@ -130,6 +130,10 @@ FIRST = (
         "0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
     ),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
+    ("firewall", "NCCL WARN NET/OFI Request 0x7 (SEND) completed with error: err: 113, strerror: Unreachable remote"),
+    ("peer_process_gone", "NET/OFI Request 0x7 completed with error. RC: 107. Error: 9 (Bad queue pair (QP) number"),
+    ("peer_process_gone", "NCCL WARN NET/OFI Unresponsive receiver (connection previously established)"),
+    ("efa_stack_differs", "NET/OFI Request 0x7 completed with error: err: 22, strerror: Remote feature mismatch"),
 )
 
 
