@@ -13,6 +13,7 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
+from ..._judge.packs.loader import form
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -153,12 +154,12 @@ class Reader(LogReader[NcclLog]):
             self._record(record)
         if self._taken is not None:
             self._taken += found
-        for said in _LINES["work_timeout"].finditer(line.text):
-            key = said["call"], int(said["number"] or 0)
+        for said in form("wait_watchdog").finditer(line.text):
+            key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        for said in _LINES["work_done"].finditer(line.text):
-            self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
+        for said in form("work_status").finditer(line.text) if "last completed" in line.text else ():
+            self._done.setdefault(int(said["rank"] or said["own"]), int(said["completed"]))
         if not found:
             version = _LINES["version"].search(line.text)
             if version:
