@@ -129,6 +129,11 @@ FIRST = (
         "mlx5_core 0000:3b:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x16 link at "
         "0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
     ),
+    (
+        "ice_rdma_off",
+        "ice 0000:3b:00.0: RDMA functionality is not available with the current device configuration.\n"
+        "No IB devices found",
+    ),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
     ("firewall", "NCCL WARN NET/OFI Request 0x7 (SEND) completed with error: err: 113, strerror: Unreachable remote"),
     ("peer_process_gone", "NET/OFI Request 0x7 completed with error. RC: 107. Error: 9 (Bad queue pair (QP) number"),
@@ -161,6 +166,12 @@ CERTAIN = (
     ("gpu_fault", "XID error 79"),
     ("gpu_fault", "kernel: NVRM: Xid (PCI:0000:3b:00): 95, Uncontained"),
     ("mtu_differs", "Got completion with error 12\ngpu01 MTU=9000, gpu02 MTU=1500"),
+    ("bnxt_firmware", "bnxt_en 0000:3b:00.0 ens9np0: Firmware not responding, status: 0x1008000"),
+    (
+        "fabric_umad_missing",
+        'Kernel module "ib_umad" has not been loaded, fabric manager cannot be started\n'
+        "systemd[1]: Failed to start NVIDIA fabric manager service.",
+    ),
     ("nccl_mixed", "gpu01: NCCL version 2.21.5\ngpu02: NCCL version 2.22.3"),
     (
         "container_shm",
