@@ -75,8 +75,8 @@ class Pace:
 
     def line(self, number: int, who: str, line: JobLine) -> None:
         rates = [figure(next(filter(None, match.groups()))) for match in line.every("rate")]
-        if rates and not line.search("idle"):
-            self._rate(number, who, max(rates))
+        if rates and not line.search("idle") and (who in self._rates or len(self._rates) < _SPEAKERS):
+            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], *rates), max(rates), number)
         for time in line.every("milliseconds"):
             self._time(number, figure(time[1]))
         loss = line.search("loss")
@@ -116,10 +116,6 @@ class Pace:
             yield Gap("ranks", f"the end of {self._processes - ended} of {self._processes} processes")
         if begun > done:
             yield Gap("job_end", f"the end of {begun - done} of {begun} checkpoints")
-
-    def _rate(self, number: int, who: str, rate: float) -> None:
-        if who in self._rates or len(self._rates) < _SPEAKERS:
-            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], rate), rate, number)
 
     def _time(self, number: int, milliseconds: float) -> None:
         usual = self._times[len(self._times) // 2] if self._times else 0.0

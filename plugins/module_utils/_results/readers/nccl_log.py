@@ -284,6 +284,8 @@ class Reader(LogReader[NcclLog]):
         text = record.text
         if record.level.endswith("WARN"):
             self._warning(record)
+        elif " -> " in text:
+            self._complain(record, "returned")
         if " via " in text and (self._channel(record) or "via COLLNET/" in text):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
