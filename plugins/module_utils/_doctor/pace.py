@@ -14,6 +14,7 @@ from typing import Iterator, Match, Pattern
 
 from .._judge.packs import loader
 from .._judge.words import Index, all_ways, letters_of
+from .._results.readers.reading import number as decimal
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -131,7 +132,4 @@ class Pace:
 
 
 def figure(text: str) -> float:
-    try:
-        return float(text.rstrip(".,").replace(",", ""))
-    except ValueError:
-        return 0.0
+    return decimal(text.rstrip(".,").replace(",", "")) or 0.0

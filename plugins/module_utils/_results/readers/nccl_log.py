@@ -345,8 +345,9 @@ class Reader(LogReader[NcclLog]):
                 named = Rank(record.process, rank, nranks, device, "", "", False)
                 self._said.setdefault((record.process, record.tid), named)
             return said is not None
-        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(match["rest"])
-        comm = found["id"] if found else ""
+        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(record.text)
+        begun = "" if match["state"] == "Init START" else self._comms.get((record.process, match["at"]), "")
+        comm = found["id"] if found else begun
         if split and not comm:  # since 2.23 NCCL prints whose part it is, at its start and at its end
             comm = f"{self._comms.get((record.process, split['parent']), '')}/{split['count']}/{split['color']}"
         self._comms[record.process, match["at"]] = comm
