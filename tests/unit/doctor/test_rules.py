@@ -116,6 +116,8 @@ FIRST = (
     ("nccl_call_failed", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
     ("gid_sparse", "gpu01:1:1 [0] NCCL INFO transport/net_ib.cc:282 -> 2"),
     ("wrong_interface", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:567 -> 2"),
+    ("ranks_not_started", "NCCL INFO socketPollConnect: connect to a<1> returned Connection refused, retrying (1/34)"),
+    ("firewall", "NCCL INFO socketPollConnect: connect to a<1> returned Connection timed out, retrying (1/34)"),
     ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:58 (socketWait) -> 6"),
     ("driver_bug", "IOMMU Fault detected for (vmgpu0/nvidia) Reason: 0x6 (PTE not set to allow Read.)"),
     ("gpu_fault", "nvidia-smi nvlink -s\n\t Link 0: 25.781 GB/s\n\t Link 1: <inactive>"),
