@@ -437,7 +437,11 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
     result = parse(f"{INFO}  Algorithm   |  Tree  |\n{INFO}    Broadcast |  0.0/  0.0 |\n")
     assert (result.lines, result.hosts) == (2, ("gpu01",))
     bind = "NCCL WARN Call to bind failed : Address already in use\n"
-    for file, expected in (("ras/client_support.cc:181", []), ("misc/socket.cc:181", ["nccl_failure"])):
+    for file, expected in (
+        ("ras/client_support.cc:181", []),
+        ("ras/client_support.cc:181 (operator())", []),
+        ("misc/socket.cc:181", ["nccl_failure"]),
+    ):
         result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
         assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)
 
