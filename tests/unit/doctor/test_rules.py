@@ -116,6 +116,7 @@ FIRST = (
     ("nccl_call_failed", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
     ("gid_sparse", "gpu01:1:1 [0] NCCL INFO transport/net_ib.cc:282 -> 2"),
     ("wrong_interface", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:567 -> 2"),
+    ("wrong_interface", "NCCL WARN socketStartConnect: Connect to a<1> failed : Software caused connection abort"),
     ("ranks_not_started", "NCCL INFO socketPollConnect: connect to a<1> returned Connection refused, retrying (1/34)"),
     ("firewall", "NCCL INFO socketPollConnect: connect to a<1> returned Connection timed out, retrying (1/34)"),
     ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:58 (socketWait) -> 6"),
