@@ -200,11 +200,11 @@ class JobOutput:
             self._comm(comm, text)
 
     def _comm(self, match: re.Match[str], text: str) -> None:
-        at = match["at"], match["rank"]
-        key = match["id"] or ("Init" not in match["what"] and self._comm_at.get(at)) or match["of"]
+        at, begins = (match["at"], match["rank"]), match["what"] == "Init START"
+        key = match["id"] or (not begins and self._comm_at.get(at)) or match["of"]
         if len(self._comms) >= 4096 and key not in self._comms:
             return
-        self._comm_at.update({at: key} if match["id"] and len(self._comm_at) < _RANKS else {})
+        self._comm_at.update({at: key} if (match["id"] or begins) and len(self._comm_at) < _RANKS else {})
         self._comm_sizes[key] = int(match["of"])
         ranks = self._comms.setdefault(key, {}).setdefault(match["what"], set())
         if len(ranks) < _RANKS:

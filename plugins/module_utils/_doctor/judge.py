@@ -91,6 +91,8 @@ def answer(
     # What would have helped and was not there.
     asked = [text for text, names in listed("wanted").items() if not any(name in reading.seen for name in names)]
     line = shown[0].hits[0] if shown and shown[0].hits else fault_line(reading)
+    text = f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"
+    skipped = [text] if reading.skipped else []
     return {
         "verdict": verdict,
         "settled": settled(found, causes, reading.seen),
@@ -101,7 +103,7 @@ def answer(
         "shown": ends(reading.jobs),
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]],
         "unknown": [hit.as_dict() for hit in unread],
-        "notes": [*notes, *(note for job in reading.jobs for note in job.notes), *_skipped(reading)],
+        "notes": [*notes, *(note for job in reading.jobs for note in job.notes), *skipped],
         "lines": reading.lines,
     }
 
@@ -272,8 +274,3 @@ def _silenced(seen: Heard) -> set[str]:
         facts = any(entry.sign.kind == FACT for entry in seen.of(rule.excluded))
         (kept if facts and not seen.fires(rule) else heard).update(rule.names)
     return (kept - heard).intersection(seen)
-
-
-def _skipped(reading: Reading) -> list[str]:
-    text = f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"
-    return [text] if reading.skipped else []

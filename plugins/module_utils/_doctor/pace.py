@@ -14,6 +14,7 @@ from typing import Iterator, Match, Pattern
 
 from .._judge.packs import loader
 from .._judge.words import Index, all_ways, letters_of
+from .._results.readers.reading import number as decimal
 
 _FALLS = 4.0  # the last rate against the best one: a last, smaller batch costs less
 _SLOWER = 20.0  # one time against the usual one: a checkpoint between two iterations costs less
@@ -75,8 +76,8 @@ class Pace:
 
     def line(self, number: int, who: str, line: JobLine) -> None:
         rates = [figure(next(filter(None, match.groups()))) for match in line.every("rate")]
-        if rates and not line.search("idle"):
-            self._rate(number, who, max(rates))
+        if rates and not line.search("idle") and (who in self._rates or len(self._rates) < _SPEAKERS):
+            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], *rates), max(rates), number)
         for time in line.every("milliseconds"):
             self._time(number, figure(time[1]))
         loss = line.search("loss")
@@ -117,10 +118,6 @@ class Pace:
         if begun > done:
             yield Gap("job_end", f"the end of {begun - done} of {begun} checkpoints")
 
-    def _rate(self, number: int, who: str, rate: float) -> None:
-        if who in self._rates or len(self._rates) < _SPEAKERS:
-            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], rate), rate, number)
-
     def _time(self, number: int, milliseconds: float) -> None:
         usual = self._times[len(self._times) // 2] if self._times else 0.0
         if not milliseconds:
@@ -135,7 +132,4 @@ class Pace:
 
 
 def figure(text: str) -> float:
-    try:
-        return float(text.rstrip(".,").replace(",", ""))
-    except ValueError:
-        return 0.0
+    return decimal(text.rstrip(".,").replace(",", "")) or 0.0

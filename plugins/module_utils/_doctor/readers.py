@@ -14,7 +14,6 @@ from .._judge.packs.model import Sign
 from .._judge.packs.predicates import path_mtu
 
 _ROWS = 4096  # of one form
-
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
 
@@ -36,6 +35,7 @@ class Found:
     host: str = ""
     device: str = ""
     value: str = ""
+    rank: int | None = None
 
 
 class Reader(Protocol):
@@ -165,6 +165,19 @@ def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
         yield first[min(first)].found("mtus_several")
 
 
+def _behind(rows: Sequence[Row]) -> Iterator[Found]:
+    """PyTorch's watchdogs: ranks that have not begun the collective in which as many others wait, or more."""
+    groups: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        groups.setdefault(row.groups["group"], {})[int(row.groups["rank"] or row.groups["own"])] = row
+    for ranks in groups.values():
+        works = {rank: (int(row.groups["enqueued"]), int(row.groups["completed"])) for rank, row in ranks.items()}
+        awaited = 1 + max((done for begun, done in works.values() if begun > done), default=-2)
+        late = [rank for rank, (begun, _done) in works.items() if begun < awaited]
+        for rank in late if 2 * len(late) <= len(works) else ():
+            yield Found("rank_behind", ranks[rank].line, ranks[rank].text, rank=rank)
+
+
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.
 _GID_WORDS = ("fe80:", "ffff:", "\tv2", " v2 ")
 READERS: tuple[Callable[[], Reader], ...] = (
@@ -176,4 +189,5 @@ READERS: tuple[Callable[[], Reader], ...] = (
         TableReader, ("gid_index", "gid index", "gid[", *_GID_WORDS), _chosen, "gid", "gid_of_devinfo", "gid_index"
     ),
     functools.partial(TableReader, ("mtu",), _mtus, "mtu_line"),
+    functools.partial(TableReader, ("last completed",), _behind, "work_status"),
 )

@@ -363,8 +363,8 @@ def _whole(piece: Piece, most: int) -> str:
 
 
 def _told(found: Found, piece: Piece) -> Hit:
-    host, placed = found.host or piece.host, bool(piece.host) and not found.host
-    return Hit(found.sign, piece.name, found.line, found.quote[:_QUOTE], host, None, found.device, found.value, placed)
+    host, placed, quote = found.host or piece.host, bool(piece.host) and not found.host, found.quote[:_QUOTE]
+    return Hit(found.sign, piece.name, found.line, quote, host, found.rank, found.device, found.value, placed)
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:

@@ -110,6 +110,15 @@ def test_connections_that_close_while_a_job_ends_are_no_trouble() -> None:
     assert verdicts == ["healthy", "healthy", "cannot_tell", "cannot_tell"]
 
 
+def test_a_communicator_that_grew_is_complete_though_its_end_names_its_parent() -> None:
+    line = "gpu0{0}:7:9 [0] NCCL INFO {1} comm 0x6{0} rank {0} nranks 2 cudaDev 0 busId b1000 {2}"
+    start = [line.format(rank, "[Rank 0] ncclCommGrow", "commId 0x22 - Init START") for rank in range(2)]
+    old = line.format(0, "ncclCommGrow", "parent 0x5 childCount 1 color 0 key 0 - Init COMPLETE")
+    new = line.format(1, "ncclCommGrow", "commId 0x22 - Init COMPLETE")
+    assert codes(ask("\n".join([*start, old, new]))) == {"job_end"}
+    assert codes(ask("\n".join([*start, new]))) == {"ranks"}
+
+
 def test_second_job_that_hangs_beside_a_whole_one_is_a_gap() -> None:
     job = SOUND_JOBS["steps"]
     assert codes(ask("\n".join([*job, *job[:-1]]))) == {"job_end"}

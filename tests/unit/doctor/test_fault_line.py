@@ -104,6 +104,7 @@ def test_an_address_that_leads_nowhere_speaks_alone() -> None:
     (
         "mlx5_core 0000:13:00.0: mlx5_pcie_event:297:(pid 11): PCIe slot power capability was not advertised.",
         "gpu01:42:42 [0] ras/client_support.cc:181 NCCL WARN Call to bind failed: Address already in use",
+        "gpu01:42:42 [0] ras/client_support.cc:181 (rasInit) NCCL WARN Call to bind failed: Address already in use",
         "[INFO] [scaler.py:181] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768",
         "(it may even hang or crash), the root cause of this problem is the",
     ),

@@ -78,3 +78,50 @@ def test_the_host_of_a_row_is_in_the_table_of_torchrun() -> None:
     assert diagnose(None, {"job.log": text + "\n"})["findings"][0]["hosts"] == ["gpu05.site"]
     far = "\n".join([*text.splitlines()[:2], text.splitlines()[3], *["-" * 9] * 9, "exitcode  : -9 (pid: 9)"])
     assert diagnose(None, {"job.log": far + "\n"})["findings"][0]["hosts"] == []
+
+
+def test_of_errors_that_nccl_passes_on_the_own_one_comes_before_that_of_a_peer() -> None:
+    text = (
+        "gpu02:7:9 [0] NCCL INFO misc/socket.cc:61 (socketProgress) -> 6\n"
+        "gpu02:7:9 [0] misc/socket.cc:59 (socketProgress) NCCL WARN Connection closed by remote peer gpu01\n"
+        "gpu01:8:9 [0] NCCL INFO init.cc:1358 (initTransportsRank) -> 1\n"
+    )
+    (finding,) = diagnose(None, {"job.log": text})["findings"]
+    assert (finding["cause"], finding["host"]) == ("nccl_call_failed", "gpu01")
+
+
+STATUS = (
+    "[rank{rank}]:[E1114 12:00:00.0 ProcessGroupNCCL.cpp:2271] [PG ID {group} PG GUID {group}(default_pg) Rank {rank}] "
+    " failure detected by watchdog at work sequence id: 14 "
+    "PG status: last enqueued work: {begun}, last completed work: {done}\n"
+)
+DUMP = (
+    "[rank{rank}]:[E1114 12:00:00.0 ProcessGroupNCCL.cpp:1870] [PG ID {group} PG GUID {group}(default_pg) Rank {rank}] "
+    "Received a dump signal due to a collective timeout from  rank 1. "
+    "Last enqueued NCCL work: {begun}, last completed NCCL work: {done}.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "behind"),
+    [
+        # Rank, group, what it has enqueued and completed.
+        ([(0, 0, 16, 13), (1, 0, 14, 13), (3, 0, 13, 13)], 3),
+        ([(0, 0, 14, 13), (3, 0, 12, 12)], 3),
+        ([(0, 0, 16, 13), (1, 0, 14, 13), (3, 0, 14, 13)], None),
+        ([(0, 0, 14, 13), (1, 0, 13, 13), (3, 0, 13, 13)], None),
+        ([(0, 1, 16, 13), (1, 1, 14, 13), (3, 2, 7, 6)], None),
+        ([(0, 0, 13, 13), (1, 0, 13, 13), (3, 0, 12, 12)], None),
+    ],
+)
+def test_the_rank_that_has_not_begun_what_others_wait_for_is_the_place(
+    ranks: list[tuple[int, int, int, int]], behind: int | None
+) -> None:
+    names = "".join(f"gpu0{rank}:7:9 [0] NCCL INFO comm 0x1 rank {rank} nranks 4 cudaDev 0\n" for rank in range(4))
+    said = [
+        (STATUS if begun > done else DUMP).format(rank=rank, group=group, begun=begun, done=done)
+        for rank, group, begun, done in ranks
+    ]
+    found = diagnose(None, {"job.log": names + "".join(said)})["findings"]
+    places = [(each["host"], each["rank"]) for each in found if each["cause"] == "rank_missing"]
+    assert places == ([] if behind is None else [(f"gpu0{behind}", behind)])

@@ -112,10 +112,22 @@ FIRST = (
         "ranks_not_started",
         "NCCL INFO Bootstrap : Using eth0\nNCCL INFO Call to connect returned Connection refused, retrying",
     ),
-    ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
+    ("nccl_call_failed", "gpu01:1:1 [0] NCCL INFO init.cc:1501 -> 2"),
+    ("gid_sparse", "gpu01:1:1 [0] NCCL INFO transport/net_ib.cc:282 -> 2"),
+    ("wrong_interface", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:567 -> 2"),
+    ("wrong_interface", "NCCL WARN socketStartConnect: Connect to a<1> failed : Software caused connection abort"),
+    ("ranks_not_started", "NCCL INFO socketPollConnect: connect to a<1> returned Connection refused, retrying (1/34)"),
+    ("firewall", "NCCL INFO socketPollConnect: connect to a<1> returned Connection timed out, retrying (1/34)"),
+    ("peer_process_gone", "gpu01:1:1 [0] NCCL INFO misc/socket.cc:58 (socketWait) -> 6"),
     ("driver_bug", "IOMMU Fault detected for (vmgpu0/nvidia) Reason: 0x6 (PTE not set to allow Read.)"),
     ("gpu_fault", "nvidia-smi nvlink -s\n\t Link 0: 25.781 GB/s\n\t Link 1: <inactive>"),
     ("switch_pfc", "Ethernet1/7    On    Off (0)     8        0          0"),
+    ("link_faulty", "Ethernet0  U  729,839,997  653.87 MB/s  12.77%  77,123  0  0  409,682  556.84 MB/s  10.88%  0  0"),
+    ("link_faulty", "Ethernet0  U  729,839,997  653.87 MB/s  12.77%  0  0  0  409,682  556.84 MB/s  10.88%  77,123  0"),
+    ("link_faulty", "Ethernet0        U      7100         0         0         0         0         0"),
+    ("link_faulty", "Eth1/2\n  Rx\n    51233                fcs errors"),
+    ("switch_pfc", "Eth1/2\n  Tx\n    41231                discard packets"),
+    ("link_faulty", "swp1      9216  8123310  51233      0 0       8123310      0      0      0 BMRU"),
     ("switch_pfc", "drop-type: no-drop\nEthernet4  U  81,233,100  99.1 MB/s  9.10%  0  412,331  0"),
     ("ssh_failed", "ssh -o BatchMode=yes gpu02 hostname: returned non-zero exit status 255"),
     ("vf_without_guid", "mlx5_2 \t0000000000000000"),
@@ -125,7 +137,16 @@ FIRST = (
         "mlx5_core 0000:3b:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x16 link at "
         "0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
     ),
+    (
+        "ice_rdma_off",
+        "ice 0000:3b:00.0: RDMA functionality is not available with the current device configuration.\n"
+        "No IB devices found",
+    ),
     ("firewall", "NCCL WARN NET/OFI Unresponsive receiver (connection never established or unknown)"),
+    ("firewall", "NCCL WARN NET/OFI Request 0x7 (SEND) completed with error: err: 113, strerror: Unreachable remote"),
+    ("peer_process_gone", "NET/OFI Request 0x7 completed with error. RC: 107. Error: 9 (Bad queue pair (QP) number"),
+    ("peer_process_gone", "NCCL WARN NET/OFI Unresponsive receiver (connection previously established)"),
+    ("efa_stack_differs", "NET/OFI Request 0x7 completed with error: err: 22, strerror: Remote feature mismatch"),
 )
 
 
@@ -154,6 +175,12 @@ CERTAIN = (
     ("gpu_fault", "XID error 79"),
     ("gpu_fault", "kernel: NVRM: Xid (PCI:0000:3b:00): 95, Uncontained"),
     ("mtu_differs", "Got completion with error 12\ngpu01 MTU=9000, gpu02 MTU=1500"),
+    ("bnxt_firmware", "bnxt_en 0000:3b:00.0 ens9np0: Firmware not responding, status: 0x1008000"),
+    (
+        "fabric_umad_missing",
+        'Kernel module "ib_umad" has not been loaded, fabric manager cannot be started\n'
+        "systemd[1]: Failed to start NVIDIA fabric manager service.",
+    ),
     ("nccl_mixed", "gpu01: NCCL version 2.21.5\ngpu02: NCCL version 2.22.3"),
     (
         "container_shm",

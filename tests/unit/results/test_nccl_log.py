@@ -437,9 +437,31 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
     result = parse(f"{INFO}  Algorithm   |  Tree  |\n{INFO}    Broadcast |  0.0/  0.0 |\n")
     assert (result.lines, result.hosts) == (2, ("gpu01",))
     bind = "NCCL WARN Call to bind failed : Address already in use\n"
-    for file, expected in (("ras/client_support.cc:181", []), ("misc/socket.cc:181", ["nccl_failure"])):
+    for file, expected in (
+        ("ras/client_support.cc:181", []),
+        ("ras/client_support.cc:181 (operator())", []),
+        ("misc/socket.cc:181", ["nccl_failure"]),
+    ):
         result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
         assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("init.cc:1358 -> 2", ["nccl_failure"]),
+        ("init.cc:1358 (initTransportsRank) -> 1", ["nccl_failure"]),
+        ("misc/nvmlwrap.cc:200 -> 2", []),
+        ("group.cc:79 (ncclAsyncJobMain) -> 5 [Async thread]", ["nccl_failure"]),
+        ("misc/socket.cc:832 -> 3", []),
+        ("misc/socket.cc:58 (socketWait) -> 6", []),
+        ("ras/ras.cc:181 -> 2", []),
+    ],
+)
+def test_an_error_that_reaches_the_program_is_a_problem_unless_an_abort_or_a_peer_leads_to_it(
+    text: str, found: list[str]
+) -> None:
+    assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
 
 
 # --------------------------------------------------------------------------------------- what PyTorch says of its calls

@@ -587,6 +587,15 @@ def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) ->
     assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
 
 
+@pytest.mark.parametrize(("hca", "verdict"), [("a", "unknown"), ("10", "unknown"), ("b", "gdrdma")])
+def test_a_nic_without_gpudirect_is_named_by_its_number_in_either_notation(hca: str, verdict: str) -> None:
+    """Decimal up to 2.20, hexadecimal from 2.21 on (src/graph/paths.cc)."""
+    extra = f"GPU Direct RDMA Disabled for GPU 0 / HCA {hca} (distance 9 > 5)"
+    text = Job("2.27.7", hosts=HOSTS[:2], extra=(extra,)).text()
+    text = text.replace("NET/IB/0", "NET/IB/10").replace("[0]mlx5_0", "[10]mlx5_10")
+    assert judge(parse(text), 2, HOSTS[:2]).verdict == verdict
+
+
 @pytest.mark.parametrize("distance", ["GPU 1 / HCA 0 (distance 9 > 5)", "GPU 0 / HCA 0 (distance 4 > 0)"])
 def test_a_distance_that_does_not_matter_is_no_cause(distance: str) -> None:
     """That of a GPU that uses no network, and one that is too long only because a variable allows none."""

@@ -238,3 +238,10 @@ def test_both_ends_one_after_the_other_are_one_measurement() -> None:
 def test_two_runs_one_after_the_other_stay_two() -> None:
     end = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
     assert len(perftest.read(end + end.replace("391.87", "391.90")).parts) == 2
+
+
+@pytest.mark.parametrize(("cut", "problems"), [(0, []), (1, []), (2, ["unreadable_row"]), (4, ["unreadable_row"])])
+def test_a_row_that_ends_within_its_last_number_is_cut(cut: int, problems: list[str]) -> None:
+    text = RULE + TITLE + GBITS + ROW.replace("65536", "32768") + ROW
+    result = perftest.read(text[: len(text) - cut])
+    assert [entry.code for entry in result.all_problems if entry.code == "unreadable_row"] == problems

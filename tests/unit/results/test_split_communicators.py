@@ -48,3 +48,14 @@ def test_parts_without_a_name_are_told_apart_by_what_they_are_part_of(path: str)
     found = judge(parse(job.text() + "\n".join(lines) + "\n"), 4, HOSTS[:2])
     assert {(pair.source, pair.target): pair.verdict for pair in found.pairs}[0, 2] == path
     assert (found.verdict, found.problems, len(found.pairs)) == (path, (), 6)
+
+
+def test_a_communicator_that_grew_keeps_the_name_of_its_start() -> None:
+    """The end names its parent instead (src/init.cc, 2.29 and later)."""
+    grown = "ncclCommGrow comm 0x66b0 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId b1000 "
+    text = (
+        f"gpu01:815:864 [0] NCCL INFO [Rank 0] {grown}commId 0x22 - Init START\n"
+        f"gpu01:815:864 [0] NCCL INFO {grown}parent 0x55a0 childCount 1 color 0 key 0 - Init COMPLETE\n"
+    )
+    (rank,) = parse(text).ranks
+    assert (rank.comm, rank.complete, rank.split) == ("0x22", True, False)

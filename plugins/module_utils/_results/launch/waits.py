@@ -1,10 +1,10 @@
 """Who stood still: ranks that waited in vain, or whose peer went away, are the victims of a hang, not its cause. Pure.
 
 A rank that is stopped, starved or cut off says nothing. The others say so for it: PyTorch's NCCL watchdog (with the
-number of the collective that never came, and how far each rank had got), gloo's time limits, a monitored barrier that
-names who is missing, and connections that a peer closed. Texts: gloo recorded (torch 1.13, Open MPI 4.1.4: one rank
-under SIGSTOP, one under SIGKILL); the watchdog's and NCCL's from lines in public issues of pytorch/pytorch and
-NVIDIA/nccl, releases 1.12 to 2.6, not verified on hardware.
+number of the collective that never came), gloo's time limits, a monitored barrier that names who is missing, and
+connections that a peer closed. Texts: gloo recorded (torch 1.13, Open MPI 4.1.4: one rank under SIGSTOP, one under
+SIGKILL); the watchdog's and NCCL's from lines in public issues of pytorch/pytorch and NVIDIA/nccl, releases 1.12 to
+2.6, not verified on hardware.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Waits:
         self._waited: dict[int, float] = {}  # rank -> seconds
         self._seen: set[int] = set()
         self._in: dict[tuple[int, str], set[int]] = {}  # collective (number, kind) -> ranks that wait in it
-        self._enqueued: dict[int, int] = {}
         self._missing: set[int] = set()
         self._peers: dict[str, set[int | None]] = {}  # peer -> who lost it
         self._evidence = ""
@@ -65,13 +64,9 @@ class Waits:
             # The number in brackets is that of the process group, which is not the job's in groups of a part of it.
             number = int(match["rank"]) if rank is None else rank
             self._wait(number, match, text)
-            key = (int(match["number"]), match["what"])
+            key = (int(match["number"] or 0), match["what"])
             if key in self._in or len(self._in) < _LIMIT:
                 self._in.setdefault(key, set()).add(number)
-        progress = form("wait_progress").search(text)
-        if progress and len(self._enqueued) < _LIMIT:
-            number = int(progress["rank"]) if rank is None else rank
-            self._enqueued.setdefault(number, int(progress["enqueued"]))
         limit = form("wait_gloo").search(text)
         if limit:
             self._wait(-1 if rank is None else rank, limit, text)
@@ -87,7 +82,7 @@ class Waits:
 
     def _wait(self, rank: int, match: Match[str], text: str) -> None:
         if len(self._waited) < _LIMIT:
-            self._waited.setdefault(rank, int(match["milliseconds"]) / 1000)
+            self._waited.setdefault(rank, int(match["ms"]) / 1000)
             self._seen.add(rank)
         self._evidence = self._evidence or text[:KEPT]
 
@@ -115,11 +110,7 @@ class Waits:
                 return tuple(sorted(late))
         everybody = set(range(world)) or set(range(max(self._seen, default=-1) + 1))
         silent = everybody - set(self._waited)
-        if silent and len(silent) < len(everybody):
-            return tuple(sorted(silent))
-        least, most = min(self._enqueued.values(), default=0), max(self._enqueued.values(), default=0)
-        late = {rank for rank, enqueued in self._enqueued.items() if enqueued == least}
-        return tuple(sorted(late)) if least < most and len(late) * 2 < len(self._enqueued) else ()
+        return tuple(sorted(silent)) if len(silent) < len(everybody) else ()
 
     def _what(self) -> str:
         if not self._in:

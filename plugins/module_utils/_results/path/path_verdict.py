@@ -251,18 +251,18 @@ class _Judge:
         return []
 
     def _disabled(self) -> str:
-        """NCCL says that a NIC has no GPUDirect RDMA, or none for this GPU, and a channel takes it with GDRDMA."""
+        """NCCL says that a NIC has no GPUDirect RDMA, or none for this GPU, and a channel takes it with GDRDMA. Its
+        number is decimal up to 2.20, and hexadecimal from 2.21 on."""
         named: dict[tuple[str | None, str], set[int]] = collections.defaultdict(set)
         for hca in self._log.hcas:
-            for name in (*hca.name.split("+"), str(hca.index)):
+            for name in (*hca.name.split("+"), str(hca.index), f"{hca.index:x}"):
                 named[hca.host, name].add(hca.index)
         gdr = [channel for channel in self._log.channels if channel.gdr]
         taken = {(who, channel.device) for channel in gdr for who in (channel.process, channel.process.host)}
         for line in (line for lines in self._refused.values() for line in lines):
             who = line.process if line.gpu else line.process.host
-            if self._is_of(line, line.process) and any(
-                (who, index) in taken for index in named.get((line.process.host, line.hca), ())
-            ):
+            meant = named.get((line.process.host, line.hca), ())
+            if meant and self._is_of(line, line.process) and all((who, index) in taken for index in meant):
                 return reason("gdr_disabled", process=line.process.name, line=line.line)
         return ""
 

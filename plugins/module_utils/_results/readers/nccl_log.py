@@ -13,6 +13,7 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
+from ..._judge.packs.loader import form
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -153,12 +154,12 @@ class Reader(LogReader[NcclLog]):
             self._record(record)
         if self._taken is not None:
             self._taken += found
-        for said in _LINES["work_timeout"].finditer(line.text):
-            key = said["call"], int(said["number"] or 0)
+        for said in form("wait_watchdog").finditer(line.text):
+            key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        for said in _LINES["work_done"].finditer(line.text):
-            self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
+        for said in form("work_status").finditer(line.text) if "last completed" in line.text else ():
+            self._done.setdefault(int(said["rank"] or said["own"]), int(said["completed"]))
         if not found:
             version = _LINES["version"].search(line.text)
             if version:
@@ -283,6 +284,8 @@ class Reader(LogReader[NcclLog]):
         text = record.text
         if record.level.endswith("WARN"):
             self._warning(record)
+        elif " -> " in text:
+            self._complain(record, "returned")
         if " via " in text and (self._channel(record) or "via COLLNET/" in text):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
@@ -342,8 +345,9 @@ class Reader(LogReader[NcclLog]):
                 named = Rank(record.process, rank, nranks, device, "", "", False)
                 self._said.setdefault((record.process, record.tid), named)
             return said is not None
-        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(match["rest"])
-        comm = found["id"] if found else ""
+        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(record.text)
+        begun = "" if match["state"] == "Init START" else self._comms.get((record.process, match["at"]), "")
+        comm = found["id"] if found else begun
         if split and not comm:  # since 2.23 NCCL prints whose part it is, at its start and at its end
             comm = f"{self._comms.get((record.process, split['parent']), '')}/{split['count']}/{split['color']}"
         self._comms[record.process, match["at"]] = comm

@@ -142,7 +142,9 @@ class Reader(PartsReader[Test]):
         elif ":" in text:
             self._settings(line.rank, text)
         if not text[0].isdigit():
-            self._failure(text)
+            said, remedy = self.failure(text)
+            if said:
+                self.problems.add("failed", said=said, remedy=remedy)
             if _LINES["gpu"].search(text):
                 self._test(line.rank).gpu_memory = True
             elif _LINES["note"].match(text) and text[:200] not in (notes := self._test(line.rank).notes):
@@ -223,7 +225,9 @@ class Reader(PartsReader[Test]):
                 return
         values = {column: number(word) for column, word in zip(test.columns, words)}
         size, iterations = integer(words[0]), integer(words[test.columns.index("#iterations")])
-        if size is None or iterations is None or None in values.values():
+        # Rates carry six decimals, all else two: with fewer the output was cut within the number.
+        cut = not line.ended and len(words[-1].partition(".")[2]) < (6 if "MsgRate" in test.columns[-1] else 2)
+        if cut or size is None or iterations is None or None in values.values():
             test.problems.add("unreadable_row/numbers", row=text[:160])
             return
         self.rows += 1
@@ -282,11 +286,6 @@ class Reader(PartsReader[Test]):
         low, high = row.minimum_us, row.maximum_us
         if low is not None and high is not None and row.average_us is not None and not low <= row.average_us <= high:
             test.problems.add("clock_backwards", size=size)
-
-    def _failure(self, text: str) -> None:
-        said, remedy = self.failure(text)
-        if said:
-            self.problems.add("failed", said=said, remedy=remedy)
 
     def _test(self, rank: int | None) -> Test:
         """The test that is open; what comes behind the line below the rows is of the next one."""
