@@ -188,14 +188,18 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             if self._doing == "shutdown":
                 text += " It was asked to shut down and may still do so."
         if state != "poweredOn":
-            now = "is powered off now" if state == "poweredOff" else "may be powered off now"
             endpoint = self._connection.endpoint
-            where = f"hostname={endpoint.hostname}" + ("" if endpoint.port == 443 else f" port={endpoint.port}")
+            where = f"hostname={endpoint.hostname}" + "".join(
+                f" {name}={getattr(endpoint, name)}"
+                for name in ("port", "ca_path", "validate_certs", "proxy_host", "proxy_port")
+                if getattr(endpoint, name) != getattr(type(endpoint), name)
+            )
             command = (
                 "ansible localhost -m rocemesh.multinode.vmx_passthru -a "
                 f"'{where} vm={self._moid} power_only=true final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)"
             )
-            text += f" {self.host} ({self._moid}) {now}. To start it: {command}."
+            now = "is" if state == "poweredOff" else "may be"
+            text += f" {self.host} ({self._moid}) {now} powered off now. To start it: {command}."
             error.details.setdefault("resume", {"vm": self._moid, "power_only": True, "final_power": "on"})
         error.args = (f"{error}{text}",)
 

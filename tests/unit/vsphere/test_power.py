@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -128,14 +129,19 @@ def test_final_power_on_starts_a_vm_whose_keys_were_refused_half_way() -> None:
     assert power(site) == "poweredOn"
 
 
-def test_vm_that_stays_off_is_named_with_the_command_that_starts_it() -> None:
+@pytest.mark.parametrize(
+    ("way", "options"),
+    [({}, ""), ({"port": 8443, "ca_path": "/etc/vc.pem"}, " port=8443 ca_path=/etc/vc.pem"),
+     ({"validate_certs": False}, " validate_certs=False")],
+)  # fmt: skip
+def test_vm_that_stays_off_is_named_with_the_command_that_starts_it(way: dict[str, Any], options: str) -> None:
     site = FakeSite(vm_row(power="poweredOn"))
+    site.endpoint = dataclasses.replace(site.endpoint, **way)
     site.faults["PowerOnVM_Task"] = [vim.fault.GenericVmConfigFault(msg="DevicePowerOn")]
     with pytest.raises(ApplyError) as caught:
         vmx(site)
-    assert (
-        "gpu01 (vm-1) is powered off now. To start it: ansible localhost -m rocemesh.multinode.vmx_passthru "
-        "-a 'hostname=vcenter.example.org vm=vm-1 power_only=true final_power=on' (account" in str(caught.value)
+    assert f"'hostname=vcenter.example.org{options} vm=vm-1 power_only=true final_power=on' (account" in str(
+        caught.value
     )
     assert caught.value.details["resume"] == {"vm": "vm-1", "power_only": True, "final_power": "on"}
 
