@@ -120,12 +120,13 @@ class Progress:
 
 
 def _failure(host: str, result: Mapping[str, Any]) -> list[str]:
-    items = [item for item in result.get("results") or () if isinstance(item, Mapping) and item.get("failed")]
+    found = [item for item in result.get("results") or () if isinstance(item, Mapping)]
     lines: list[str] = []
-    for item in items or [result]:
+    for item in [item for item in found if item.get("failed") or item.get("unreachable")] or [result]:
         said = text_of(item.get("msg")) or ["no message"]
         if item.get("stderr") and "error_code" not in item:
             said += text_of(item["stderr"])[-3:]
-        for line in [f"{host}: {said[0]}" if host not in said[0] else said[0], *said[1:]]:
+        names = [host, item.get(item.get("ansible_loop_var"))]
+        for line in [": ".join([n for n in names if isinstance(n, str) and n not in said[0]] + said[:1]), *said[1:]]:
             lines += textwrap.wrap(line, _WIDTH - 4, break_long_words=False, break_on_hyphens=False) or [""]
     return lines

@@ -85,6 +85,13 @@ def test_items_of_a_loop_that_failed_are_shown_each() -> None:
     assert "gpu01: second" in text and "first" not in text and "\n    d" in text and "\n    a" not in text
 
 
+def test_items_of_a_loop_that_were_lost_are_shown_with_their_names() -> None:
+    progress = stages.Progress({})
+    lost = {"unreachable": True, "msg": "port 22: refused", "ansible_loop_var": "vm", "vm": "gpu02"}
+    progress.failed("esx01", "Restart", {"msg": "All items completed", "results": [{"changed": True}, lost]})
+    assert "    esx01: gpu02: port 22: refused" in progress.end(1.0, ["esx01"], "log")
+
+
 def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
     progress = stages.Progress({})
     hosts = [f"gpu{number:02}" for number in range(64)]
