@@ -126,6 +126,11 @@ class CallbackModule(_Default):  # type: ignore[misc]
         if task.action in _SLOW:
             self._show(self._progress.begun(host.get_name(), task.get_name()))
 
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        super().v2_runner_on_skipped(result)
+        if result._task.action in _SLOW:
+            self._show(self._progress.begun(result._host.get_name(), result._task.get_name(), ": not needed"))
+
     def v2_runner_on_ok(self, result: Any) -> None:
         super().v2_runner_on_ok(result)
         if result._result.get("changed"):

@@ -61,9 +61,9 @@ class Progress:
         self._stage, self._begun, self._changes, self._tasks = mark.group(1), now, 0, 0
         return shown
 
-    def begun(self, host: str, task: str) -> list[str]:
-        """Of a task that takes minutes."""
-        return [f"{'':10} {self._stage:<9} {host}: {task.rpartition(' | ')[2]} ..."]
+    def begun(self, host: str, task: str, end: str = " ...") -> list[str]:
+        """Of a task that takes minutes. Ansible says that it begins before it knows whether it is skipped."""
+        return [f"{'':10} {self._stage:<9} {host}: {task.rpartition(' | ')[2]}{end}"]
 
     def changed(self) -> None:
         self._changes += 1

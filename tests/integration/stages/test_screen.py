@@ -87,6 +87,13 @@ def test_a_run_that_fails_on_one_host(runner: bool, tmp_path: pathlib.Path) -> N
     assert not (tmp_path / "stages.json").exists()
 
 
+def test_a_restart_that_is_skipped_is_not_left_as_begun(tmp_path: pathlib.Path) -> None:
+    never = {"name": "Restart it", "ansible.builtin.reboot": {}, "when": "inventory_hostname == 'three'"}
+    nothing = {"name": "Wait for it", "ansible.builtin.wait_for_connection": {}, "loop": []}
+    _status, screen, _log = play(tmp_path, [never, nothing])
+    assert screen.count(": not needed") == 4, screen
+
+
 def test_a_log_that_cannot_be_written_does_not_stop_the_run(tmp_path: pathlib.Path) -> None:
     (tmp_path / "site.log").mkdir()
     status, screen, _log = play(tmp_path, [{"name": "Change it", "ansible.builtin.command": "echo done"}])
