@@ -194,12 +194,11 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                 for name in ("port", "ca_path", "validate_certs", "proxy_host", "proxy_port")
                 if getattr(endpoint, name) != getattr(type(endpoint), name)
             )
-            command = (
-                "ansible localhost -m rocemesh.multinode.vmx_passthru -a "
-                f"'{where} vm={self._moid} power_only=true final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)"
+            text += (
+                f" {self.host} ({self._moid}) {'is' if state == 'poweredOff' else 'may be'} powered off now. To start "
+                f"it: ansible localhost -m rocemesh.multinode.vmx_passthru -a '{where} vm={self._moid} power_only=true "
+                "final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)."
             )
-            now = "is" if state == "poweredOff" else "may be"
-            text += f" {self.host} ({self._moid}) {now} powered off now. To start it: {command}."
             error.details.setdefault("resume", {"vm": self._moid, "power_only": True, "final_power": "on"})
         error.args = (f"{error}{text}",)
 
