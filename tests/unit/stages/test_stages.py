@@ -85,9 +85,10 @@ def test_items_of_a_loop_that_failed_are_shown_each() -> None:
     assert "gpu01: second" in text and "first" not in text and "\n    d" in text and "\n    a" not in text
 
 
-def test_items_of_a_loop_that_were_lost_are_shown_with_their_names() -> None:
+@pytest.mark.parametrize("item", ["gpu02", {"name": "gpu02", "address": "198.51.100.2"}])
+def test_items_of_a_loop_that_were_lost_are_shown_with_their_names(item: object) -> None:
     progress = stages.Progress({})
-    lost = {"unreachable": True, "msg": "port 22: refused", "ansible_loop_var": "vm", "vm": "gpu02"}
+    lost = {"unreachable": True, "msg": "port 22: refused", "ansible_loop_var": "vm", "vm": item}
     progress.failed("esx01", "Restart", {"msg": "All items completed", "results": [{"changed": True}, lost]})
     assert "    esx01: gpu02: port 22: refused" in progress.end(1.0, ["esx01"], "log")
 
