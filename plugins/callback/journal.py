@@ -229,8 +229,8 @@ class CallbackModule(CallbackBase):
             return
         recorded = f"Journal of what was changed: {self._file}." if self._file else "No change was recorded."
         self._say(
-            f"Interrupted. {recorded} Nothing goes on by itself but a boot that had begun. What to do: give the same "
-            "command again; it first ends a maintenance mode of this run."
+            f"Interrupted. {recorded} What had begun on a device goes on there: a boot, a shutdown, a maintenance mode,"
+            " an apt. Give the same command again: it ends a maintenance mode of this run, or says whose it may be."
         )
 
     def _say(self, text: str) -> None:
