@@ -1,4 +1,4 @@
-"""Where a rescue tells what failed, a loop tells which of its hosts, and why."""
+"""Where a rescue tells what failed, a loop tells which of its hosts, and why, and a command has its own words."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def note() -> list[dict[str, Any]]:
     return [{"ansible.builtin.include_tasks": str(ROOT / "playbooks/tasks/note_failure.yml")}, shown]
 
 
+def told(folder: pathlib.Path, task: dict[str, Any], rescue: list[dict[str, Any]]) -> str:
+    task = {"name": "Ask", "vars": {"host": "{{ vm | default(item.name | default('')) }}", **LOCAL}, **task}
+    play = {"hosts": "esx01", "gather_facts": False, "tasks": [{"block": [task], "rescue": rescue}]}
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    done = ansible(folder, "-i", "esx01,", "play.yml", ANSIBLE_STDOUT_CALLBACK="ansible.posix.json")
+    return str(json.loads(done.stdout)["plays"][0]["tasks"][-1]["hosts"]["esx01"]["msg"])
+
+
 @pytest.mark.parametrize(
     ("rescue", "item", "task"),
     [(stop_of_window(), "vm", REFUSED), (note(), "item", REFUSED), (note(), "item", SILENT)],
@@ -42,10 +50,26 @@ def test_rescue_of_a_loop_names_its_failed_hosts(
     tmp_path: pathlib.Path, rescue: list[dict[str, Any]], item: str, task: dict[str, Any]
 ) -> None:
     hosts = ["gpu01", "gpu02"] if item == "vm" else [{"name": "gpu01"}, {"name": "gpu02"}]
-    loop = {"name": "Ask", **task, "loop": hosts, "loop_control": {"loop_var": item}}
-    loop["vars"] = {"host": "{{ vm | default(item.name | default('')) }}", **LOCAL}
-    play = {"hosts": "esx01", "gather_facts": False, "tasks": [{"block": [loop], "rescue": rescue}]}
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
-    done = ansible(tmp_path, "-i", "esx01,", "play.yml", ANSIBLE_STDOUT_CALLBACK="ansible.posix.json")
-    said = json.loads(done.stdout)["plays"][0]["tasks"][-1]["hosts"]["esx01"]["msg"]
+    said = told(tmp_path, {**task, "loop": hosts, "loop_control": {"loop_var": item}}, rescue)
     assert "gpu02: " in said and "no GPU" in said and "gpu01" not in said, said
+
+
+SHELL = "ansible.builtin.shell"
+JOBS = {SHELL: "echo job 4711", "register": "asked", "until": "asked.stdout == ''", "retries": 1, "delay": 0}
+TROUBLE = {SHELL: "echo slurmctld is away >&2; false"}
+
+
+@pytest.mark.parametrize(
+    ("task", "rescue", "word"),
+    [
+        (TROUBLE, stop_of_window(), "slurmctld"),
+        ({**TROUBLE, "loop": ["drain"]}, stop_of_window(), "slurmctld"),
+        (JOBS, stop_of_window(), "4711"),
+        ({**TROUBLE, "register": "asked", "failed_when": "asked.rc != 0"}, note(), "slurmctld"),
+    ],
+    ids=["command", "commands", "jobs", "run"],
+)
+def test_rescue_of_a_command_has_its_words(
+    tmp_path: pathlib.Path, task: dict[str, Any], rescue: list[dict[str, Any]], word: str
+) -> None:
+    assert word in told(tmp_path, task, rescue)
