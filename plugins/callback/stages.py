@@ -72,7 +72,11 @@ class _Log:
 
     def display(self, msg: str, *_args: Any, newline: bool = True, log_only: bool = False, **_options: Any) -> None:
         if self._stream is not None and not log_only:  # what is for a log alone is said in colour as well
-            self._stream.write(str(msg) + ("\n" if newline else ""))
+            try:
+                self._stream.write(str(msg) + ("\n" if newline else ""))
+            except OSError as error:  # a full disk keeps no message from the screen
+                self._stream = None
+                self._real.warning(f"the whole output ends here: {error}. Set ROCEMESH_LOG to another file.")
 
     def banner(self, msg: str, *_args: Any, **_options: Any) -> None:
         self.display(f"\n{msg} {'*' * max(3, 119 - len(msg))}")
