@@ -24,7 +24,7 @@ STAGES = {
 }
 _MARK = re.compile(r"Stage \| Record the start of (\w+)")
 _WIDTH = 120
-_FAILURE_LINES = 20
+_FAILURE_LINES, _LAST_LINES = 20, 5
 
 
 def read_times(text: str) -> dict[str, float]:
@@ -90,11 +90,9 @@ class Progress:
         for task, lines in tasks.items():
             shown += [f"TASK [{task}]", *(f"    {line}" for line in lines)]
         cut = len(shown) - _FAILURE_LINES
-        return [
-            *shown[:_FAILURE_LINES],
-            *([f"    {cut} more lines are in the log"] if cut > 0 else []),
-            f"Whole output: {log}",
-        ]
+        if cut > 0:  # what to do stands at the end
+            shown[_FAILURE_LINES - _LAST_LINES : -_LAST_LINES] = [f"    {cut} more lines are in the log"]
+        return [*shown, f"Whole output: {log}"]
 
     def _close(self, now: float) -> list[str]:
         if not self._stage:

@@ -99,7 +99,15 @@ def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
     for host in hosts:
         progress.failed(host, "Configure", {"msg": "no answer"})
     lines = progress.end(1.0, hosts, "log")
-    assert len(lines) < 25 and re.search(r"\b46 more", lines[-2])
+    assert len(lines) < 25 and re.search(r"\b46 more", "\n".join(lines))
+
+
+def test_a_long_failure_keeps_what_to_do_at_its_end() -> None:
+    progress = stages.Progress({})
+    waiting = [f"esx{number:02}: host reboot" for number in range(64)]
+    progress.failed("esx00", "Stop here", {"msg": "\n".join(["A restart is needed.", *waiting, "To go on: -e ok"])})
+    lines = progress.end(1.0, ["esx00"], "log")
+    assert "A restart is needed." in lines[2] and "To go on: -e ok" in lines[-2] and len(lines) < 25
 
 
 def test_every_stage_of_the_site_is_explained() -> None:
