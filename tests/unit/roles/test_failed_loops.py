@@ -73,3 +73,16 @@ def test_rescue_of_a_command_has_its_words(
     tmp_path: pathlib.Path, task: dict[str, Any], rescue: list[dict[str, Any]], word: str
 ) -> None:
     assert word in told(tmp_path, task, rescue)
+
+
+def test_rescue_of_a_window_says_what_is_off_and_was_rebooted(tmp_path: pathlib.Path) -> None:
+    refused = {"ansible.builtin.fail": {"msg": "vc: login: no. Nothing was changed."}}
+    started = {"results": [{"vm": "gpu01", "msg": "no"}, {"vm": "gpu02", "power_state": "poweredOn"}]}
+    known = {"window_reboot": {"rebooted": True}, "window_started": started}
+    said = told(
+        tmp_path,
+        {**refused, "vars": LOCAL},
+        [{**stop_of_window()[0], "vars": {**known, **stop_of_window()[0]["vars"]}}],
+    )
+    assert "vc: login: no." in said and "rebooted" in said and "gpu01" in said and "power.yml" in said, said
+    assert "Nothing" not in said and "gpu02" not in said, said
