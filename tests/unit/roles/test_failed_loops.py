@@ -86,3 +86,14 @@ def test_rescue_of_a_window_says_what_is_off_and_was_rebooted(tmp_path: pathlib.
     )
     assert "vc: login: no." in said and "rebooted" in said and "gpu01" in said and "power.yml" in said, said
     assert "Nothing" not in said and "gpu02" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"), [("write /var: no space left on device", "system df"), ("syntax", "args")]
+)
+def test_build_that_fails_says_what_to_do(tmp_path: pathlib.Path, words: str, remedy: str) -> None:
+    (block,) = load(ROOT / "roles/container/tasks/build_image.yml")
+    names = ("container_build_dockerfile", "container_registry", "__container_repository", "__container_tag")
+    (report,) = block["rescue"]
+    report["vars"] |= {**dict.fromkeys(names, "x"), "container_engine": "docker"}
+    assert remedy in told(tmp_path, {"ansible.builtin.fail": {"msg": words}}, [report])
