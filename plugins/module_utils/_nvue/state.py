@@ -107,9 +107,6 @@ class State:
     foreign: tuple[str, ...] = ()
 
 
-# --- small readers
-
-
 def raw(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 

@@ -16,7 +16,7 @@ from .power import VmPower
 from .prerequisites import checklist, prerequisites
 from .state import parse_extra_config
 from .transport import VM_UUID, Connection, uuid_of
-from .vm_state import VmState
+from .vm_state import VmState, device_name
 
 VM_PATHS = (
     "name",
@@ -204,7 +204,11 @@ class VmxLayer(Layer[VmState, VmxWanted]):
 
     def _explain_power_on(self, error: LayerError) -> None:
         """vSphere's own sentence seldom names what is missing."""
-        missing = [p.sentence(self.host) for p in checklist(self.observe()) if p.ok is False]
+        state = self.observe()
+        missing = [p.sentence(self.host) for p in checklist(state) if p.ok is False]
+        listed = {device.address for device in state.host_devices}
+        gone = [device_name(each) for each in state.devices if each.address and each.address not in listed]
+        missing += [f"{self.host}: {name} is not listed by host {state.host} (look at its BMC)" for name in gone]
         if missing:
             error.args = (f"{error} Missing for its devices: {'; '.join(missing)}.",)
 

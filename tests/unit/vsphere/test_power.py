@@ -23,7 +23,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.power import VmPower
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import translated, vim
 
-from tests.unit.vsphere.fakes import FakeSite, vm_row
+from tests.unit.vsphere.fakes import FakeSite, host_row, vm_row
 
 SHUTDOWN = VmxWanted(power_policy="shutdown")
 GONE = http.client.RemoteDisconnected("gone")
@@ -144,6 +144,18 @@ def test_vm_that_stays_off_is_named_with_the_command_that_starts_it(way: dict[st
         caught.value
     )
     assert caught.value.details["resume"] == {"vm": "vm-1", "power_only": True, "final_power": "on"}
+
+
+def test_device_that_the_host_lost_is_named_when_the_vm_stays_off() -> None:
+    """A GPU that fell off the bus at the boot: vSphere says that module DevicePowerOn failed."""
+    rows = host_row()
+    rows["hardware.pciDevice"] = [row for row in rows["hardware.pciDevice"] if row.id != "0000:3d:00.0"]
+    site = FakeSite(vm_row(), rows)
+    site.faults["PowerOnVM_Task"] = [vim.fault.GenericVmConfigFault(msg="DevicePowerOn")]
+    with pytest.raises(ApplyError) as caught:
+        vmx(site, VmxWanted(final_power="on"))
+    assert "0000:3d:00.0" in str(caught.value) and "esx01" in str(caught.value)
+    assert "0000:3b:00.0" not in str(caught.value)
 
 
 def test_vcenter_that_never_comes_back_leaves_no_doubt_unsaid() -> None:
