@@ -125,7 +125,8 @@ def _failure(host: str, result: Mapping[str, Any]) -> list[str]:
         if item.get("stderr") and "error_code" not in item:
             said += text_of(item["stderr"])[-3:]
         each = item.get(item.get("ansible_loop_var"))
-        names = [host, each.get("name") if isinstance(each, Mapping) else each]
+        # A task that runs once is asked of the first host, whichever it is about.
+        names = ["" if result.get("run_once") else host, each.get("name") if isinstance(each, Mapping) else each]
         for line in [": ".join([n for n in names if isinstance(n, str) and n not in said[0]] + said[:1]), *said[1:]]:
             lines += textwrap.wrap(line, _WIDTH - 4, break_long_words=False, break_on_hyphens=False) or [""]
     return lines

@@ -93,6 +93,12 @@ def test_items_of_a_loop_that_were_lost_are_shown_with_their_names(item: object)
     assert "    esx01: gpu02: port 22: refused" in progress.end(1.0, ["esx01"], "log")
 
 
+def test_a_task_that_runs_once_is_not_blamed_on_the_host_that_was_asked() -> None:
+    progress = stages.Progress({})
+    progress.failed("esx01", "Read all", {"run_once": True, "msg": "esx02: not connected"})
+    assert "    esx02: not connected" in progress.end(1.0, ["esx01"], "log")
+
+
 def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
     progress = stages.Progress({})
     hosts = [f"gpu{number:02}" for number in range(64)]
