@@ -102,11 +102,11 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(tmp_path: pathlib.Pa
 
 
 def test_a_full_disk_takes_no_message_away(tmp_path: pathlib.Path) -> None:
-    tasks = [{"name": "Judge it", "ansible.builtin.fail": {"msg": "wrong. Mend it."}}]
+    tasks = [{"name": "Judge it", "ansible.builtin.fail": {"msg": "wrong"}}]
     (tmp_path / "site.json").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
     words = ["ansible-playbook", "-i", "one,", "site.json"]
     status, screen, _log = run(tmp_path, words, ROCEMESH_LOG="/dev/full")
-    assert status == 2 and "one: wrong. Mend it." in screen and "callback" not in screen, screen
+    assert status == 2 and "one: wrong" in screen and "callback" not in screen, screen
     assert screen.count("ROCEMESH_LOG") == 1, screen
 
 

@@ -88,15 +88,15 @@ def test_items_of_a_loop_that_failed_are_shown_each() -> None:
 @pytest.mark.parametrize("item", ["gpu02", {"name": "gpu02", "address": "198.51.100.2"}])
 def test_items_of_a_loop_that_were_lost_are_shown_with_their_names(item: object) -> None:
     progress = stages.Progress({})
-    lost = {"unreachable": True, "msg": "port 22: refused", "ansible_loop_var": "vm", "vm": item}
+    lost = {"unreachable": True, "msg": "refused", "ansible_loop_var": "vm", "vm": item}
     progress.failed("esx01", "Restart", {"msg": "All items completed", "results": [{"changed": True}, lost]})
-    assert "    esx01: gpu02: port 22: refused" in progress.end(1.0, ["esx01"], "log")
+    assert "    esx01: gpu02: refused" in progress.end(1.0, ["esx01"], "log")
 
 
 def test_a_task_that_runs_once_is_not_blamed_on_the_host_that_was_asked() -> None:
     progress = stages.Progress({})
-    progress.failed("esx01", "Read all", {"run_once": True, "msg": "esx02: not connected"})
-    assert "    esx02: not connected" in progress.end(1.0, ["esx01"], "log")
+    progress.failed("esx01", "Read all", {"run_once": True, "msg": "esx02: silent"})
+    assert "    esx02: silent" in progress.end(1.0, ["esx01"], "log")
 
 
 def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
@@ -111,9 +111,9 @@ def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
 def test_a_long_failure_keeps_what_to_do_at_its_end() -> None:
     progress = stages.Progress({})
     waiting = [f"esx{number:02}: host reboot" for number in range(64)]
-    progress.failed("esx00", "Stop here", {"msg": "\n".join(["A restart is needed.", *waiting, "To go on: -e ok"])})
+    progress.failed("esx00", "Stop here", {"msg": "\n".join(["head", *waiting, "remedy"])})
     lines = progress.end(1.0, ["esx00"], "log")
-    assert "A restart is needed." in lines[2] and "To go on: -e ok" in lines[-2] and len(lines) < 25
+    assert "head" in lines[2] and "remedy" in lines[-2] and len(lines) < 25
 
 
 def test_every_stage_of_the_site_is_explained() -> None:
