@@ -149,9 +149,6 @@ def _word(value: Any) -> str:
     return str(value or "")
 
 
-# --- NVUE
-
-
 def parse_release(host: str, system: Any) -> str:
     """5.4: ``build``; 5.11: ``product-release``; 5.14: ``version.product-release``."""
     candidates = [trees.get(system, "version", "product-release"), trees.get(system, "product-release")]

@@ -211,6 +211,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         missing += [f"{self.host}: {name} is not listed by host {state.host} (look at its BMC)" for name in gone]
         if missing:
             error.args = (f"{error} Missing for its devices: {'; '.join(missing)}.",)
+        host = self._connection.reference("host", state.host_moid)
+        if self._connection.read(host, ["runtime.inMaintenanceMode"]).get("runtime.inMaintenanceMode"):
+            error.args = (f"{error} Its host {state.host} is in maintenance mode: ask who entered it.",)
 
     def _reconfigure(self, extra: dict[str, str], fields: dict[str, Any]) -> None:
         before = self._state

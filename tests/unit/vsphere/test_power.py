@@ -158,6 +158,13 @@ def test_device_that_the_host_lost_is_named_when_the_vm_stays_off() -> None:
     assert "0000:3b:00.0" not in str(caught.value)
 
 
+def test_host_in_maintenance_is_named_when_its_vm_stays_off() -> None:
+    site = FakeSite(vm_row(), host_row(**{"runtime.inMaintenanceMode": True}))
+    site.faults["PowerOnVM_Task"] = [vim.fault.InvalidState(msg="not allowed")]
+    with pytest.raises(ApplyError, match=r"esx01.* maintenance mode"):
+        vmx(site, VmxWanted(final_power="on"))
+
+
 def test_vcenter_that_never_comes_back_leaves_no_doubt_unsaid() -> None:
     class Dead(FakeSite):
         dead = False
