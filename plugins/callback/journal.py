@@ -157,6 +157,8 @@ class CallbackModule(CallbackBase):
             self._take(result, failed=True)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
+        if not self._check:  # what a loop had changed before
+            self._take(result, failed=False)
         task = _about(result._task, result._host)
         if task.ours:
             self._write([journal.unreachable(task, result._result)])
