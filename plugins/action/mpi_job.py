@@ -272,13 +272,18 @@ class ActionModule(ActionBase):
 
     def _ask(self, words: Sequence[str], patient: bool) -> dict[str, Any]:
         """One question to the supervisor. Patient: a connection that is away is waited for, as long as the job is."""
-        since = time.monotonic()
+        since, limit = time.monotonic(), self._options["orphan_after"]
         while True:
             try:
                 return self._answer(self._on_node([self._options["python"], "-c", self._supervisor, *words]))
             except AnsibleConnectionFailure as error:
-                if not patient or time.monotonic() - since > self._options["orphan_after"]:
+                if not patient:
                     raise
+                if time.monotonic() - since > limit:
+                    # Not unreachable: no rescue would see that, and what was printed so far has to be saved.
+                    said = f"{self._name}: no connection to {self._place} for {limit} s ({error}). Its supervisor ends "
+                    said += f"the job; what it printed since is in {self._folder} there."
+                    raise NoAnswerError({"failed": True, "msg": said}) from error
                 display.vvv(f"{self._name}: no connection to {self._host} ({error}); asking again")
                 time.sleep(min(1.0, self._options["interval"]))
 

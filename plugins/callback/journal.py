@@ -157,6 +157,8 @@ class CallbackModule(CallbackBase):
             self._take(result, failed=True)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
+        if not self._check:  # what a loop had changed before
+            self._take(result, failed=False)
         task = _about(result._task, result._host)
         if task.ours:
             self._write([journal.unreachable(task, result._result)])
@@ -229,8 +231,8 @@ class CallbackModule(CallbackBase):
             return
         recorded = f"Journal of what was changed: {self._file}." if self._file else "No change was recorded."
         self._say(
-            f"Interrupted. {recorded} Nothing goes on by itself but a boot that had begun. What to do: give the same "
-            "command again; it first ends a maintenance mode of this run."
+            f"Interrupted. {recorded} What had begun on a device goes on there: a boot, a shutdown, a maintenance mode,"
+            " an apt. Give the same command again: it ends a maintenance mode of this run, or says whose it may be."
         )
 
     def _say(self, text: str) -> None:

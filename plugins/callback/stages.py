@@ -72,7 +72,11 @@ class _Log:
 
     def display(self, msg: str, *_args: Any, newline: bool = True, log_only: bool = False, **_options: Any) -> None:
         if self._stream is not None and not log_only:  # what is for a log alone is said in colour as well
-            self._stream.write(str(msg) + ("\n" if newline else ""))
+            try:
+                self._stream.write(str(msg) + ("\n" if newline else ""))
+            except OSError as error:  # a full disk keeps no message from the screen
+                self._stream = None
+                self._real.warning(f"the whole output ends here: {error}. Set ROCEMESH_LOG to another file.")
 
     def banner(self, msg: str, *_args: Any, **_options: Any) -> None:
         self.display(f"\n{msg} {'*' * max(3, 119 - len(msg))}")
@@ -126,6 +130,11 @@ class CallbackModule(_Default):  # type: ignore[misc]
         if task.action in _SLOW:
             self._show(self._progress.begun(host.get_name(), task.get_name()))
 
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        super().v2_runner_on_skipped(result)
+        if result._task.action in _SLOW:
+            self._show(self._progress.begun(result._host.get_name(), result._task.get_name(), ": not needed"))
+
     def v2_runner_on_ok(self, result: Any) -> None:
         super().v2_runner_on_ok(result)
         if result._result.get("changed"):
@@ -135,7 +144,10 @@ class CallbackModule(_Default):  # type: ignore[misc]
             self._show(stages.text_of(result._result.get("msg")))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        found = dict(result._result)  # the default callback takes the items of a loop out
+        found = {
+            **result._result,
+            "run_once": result._task.run_once,
+        }  # the default callback takes the items of a loop out
         super().v2_runner_on_failed(result, ignore_errors)
         if not ignore_errors:
             self._progress.failed(result._host.get_name(), result._task.get_name(), found)

@@ -142,7 +142,8 @@ def _waiting(task: Task, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def unreachable(task: Task, result: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_about("failed", task), **_failure(task, {**result, "error_code": "unreachable"})}
+    lost = next((item for item in result.get("results") or () if item.get("unreachable")), result)
+    return {**_about("failed", task), **_failure(task, {**lost, "error_code": "unreachable"})}
 
 
 def says_nothing_new(entry: Mapping[str, Any], before: Mapping[str, Any], plan: bool) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import errno
 import json
 import os
 import pathlib
@@ -46,7 +47,10 @@ def append(path: pathlib.Path, *lines: Mapping[str, Any]) -> None:
     text = "".join(json.dumps({"time": now, **line}, ensure_ascii=False, default=str) + "\n" for line in lines)
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(handle, text.encode())
+        size, wanted = os.fstat(handle).st_size, text.encode()
+        if os.write(handle, wanted) < len(wanted):  # the disk is full: half a line would spoil those that follow
+            os.ftruncate(handle, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(handle)
     finally:
         os.close(handle)

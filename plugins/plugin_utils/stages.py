@@ -24,7 +24,7 @@ STAGES = {
 }
 _MARK = re.compile(r"Stage \| Record the start of (\w+)")
 _WIDTH = 120
-_FAILURE_LINES = 20
+_FAILURE_LINES, _LAST_LINES = 20, 5
 
 
 def read_times(text: str) -> dict[str, float]:
@@ -61,9 +61,9 @@ class Progress:
         self._stage, self._begun, self._changes, self._tasks = mark.group(1), now, 0, 0
         return shown
 
-    def begun(self, host: str, task: str) -> list[str]:
-        """Of a task that takes minutes."""
-        return [f"{'':10} {self._stage:<9} {host}: {task.rpartition(' | ')[2]} ..."]
+    def begun(self, host: str, task: str, end: str = " ...") -> list[str]:
+        """Of a task that takes minutes. Ansible says that it begins before it knows whether it is skipped."""
+        return [f"{'':10} {self._stage:<9} {host}: {task.rpartition(' | ')[2]}{end}"]
 
     def changed(self) -> None:
         self._changes += 1
@@ -90,11 +90,9 @@ class Progress:
         for task, lines in tasks.items():
             shown += [f"TASK [{task}]", *(f"    {line}" for line in lines)]
         cut = len(shown) - _FAILURE_LINES
-        return [
-            *shown[:_FAILURE_LINES],
-            *([f"    {cut} more lines are in the log"] if cut > 0 else []),
-            f"Whole output: {log}",
-        ]
+        if cut > 0:  # what to do stands at the end
+            shown[_FAILURE_LINES - _LAST_LINES : -_LAST_LINES] = [f"    {cut} more lines are in the log"]
+        return [*shown, f"Whole output: {log}"]
 
     def _close(self, now: float) -> list[str]:
         if not self._stage:
@@ -120,12 +118,15 @@ class Progress:
 
 
 def _failure(host: str, result: Mapping[str, Any]) -> list[str]:
-    items = [item for item in result.get("results") or () if isinstance(item, Mapping) and item.get("failed")]
+    found = [item for item in result.get("results") or () if isinstance(item, Mapping)]
     lines: list[str] = []
-    for item in items or [result]:
+    for item in [item for item in found if item.get("failed") or item.get("unreachable")] or [result]:
         said = text_of(item.get("msg")) or ["no message"]
         if item.get("stderr") and "error_code" not in item:
             said += text_of(item["stderr"])[-3:]
-        for line in [f"{host}: {said[0]}" if host not in said[0] else said[0], *said[1:]]:
+        each = item.get(item.get("ansible_loop_var"))
+        # A task that runs once is asked of the first host, whichever it is about.
+        names = ["" if result.get("run_once") else host, each.get("name") if isinstance(each, Mapping) else each]
+        for line in [": ".join([n for n in names if isinstance(n, str) and n not in said[0]] + said[:1]), *said[1:]]:
             lines += textwrap.wrap(line, _WIDTH - 4, break_long_words=False, break_on_hyphens=False) or [""]
     return lines

@@ -107,9 +107,6 @@ class State:
     foreign: tuple[str, ...] = ()
 
 
-# --- small readers
-
-
 def raw(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
@@ -150,9 +147,6 @@ def _word(value: Any) -> str:
     if isinstance(value, Mapping):
         return str(next(iter(value), ""))
     return str(value or "")
-
-
-# --- NVUE
 
 
 def parse_release(host: str, system: Any) -> str:

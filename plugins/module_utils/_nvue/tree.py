@@ -88,9 +88,6 @@ def compressed(names: Iterable[str]) -> str:
     return ",".join(spec for spec, _members in runs(names))
 
 
-# --- trees
-
-
 def get(tree: Any, *path: str) -> Any:
     """The value at ``path``, or None."""
     for key in path:

@@ -16,7 +16,7 @@ from .power import VmPower
 from .prerequisites import checklist, prerequisites
 from .state import parse_extra_config
 from .transport import VM_UUID, Connection, uuid_of
-from .vm_state import VmState
+from .vm_state import VmState, device_name
 
 VM_PATHS = (
     "name",
@@ -188,22 +188,32 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             if self._doing == "shutdown":
                 text += " It was asked to shut down and may still do so."
         if state != "poweredOn":
-            now = "is powered off now" if state == "poweredOff" else "may be powered off now"
             endpoint = self._connection.endpoint
-            where = f"hostname={endpoint.hostname}" + ("" if endpoint.port == 443 else f" port={endpoint.port}")
-            command = (
-                "ansible localhost -m rocemesh.multinode.vmx_passthru -a "
-                f"'{where} vm={self._moid} power_only=true final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)"
+            where = f"hostname={endpoint.hostname}" + "".join(
+                f" {name}={getattr(endpoint, name)}"
+                for name in ("port", "ca_path", "validate_certs", "proxy_host", "proxy_port")
+                if getattr(endpoint, name) != getattr(type(endpoint), name)
             )
-            text += f" {self.host} ({self._moid}) {now}. To start it: {command}."
+            text += (
+                f" {self.host} ({self._moid}) {'is' if state == 'poweredOff' else 'may be'} powered off now. To start "
+                f"it: ansible localhost -m rocemesh.multinode.vmx_passthru -a '{where} vm={self._moid} power_only=true "
+                "final_power=on' (account in VMWARE_USER and VMWARE_PASSWORD)."
+            )
             error.details.setdefault("resume", {"vm": self._moid, "power_only": True, "final_power": "on"})
         error.args = (f"{error}{text}",)
 
     def _explain_power_on(self, error: LayerError) -> None:
         """vSphere's own sentence seldom names what is missing."""
-        missing = [p.sentence(self.host) for p in checklist(self.observe()) if p.ok is False]
+        state = self.observe()
+        missing = [p.sentence(self.host) for p in checklist(state) if p.ok is False]
+        listed = {device.address for device in state.host_devices}
+        gone = [device_name(each) for each in state.devices if each.address and each.address not in listed]
+        missing += [f"{self.host}: {name} is not listed by host {state.host} (look at its BMC)" for name in gone]
         if missing:
             error.args = (f"{error} Missing for its devices: {'; '.join(missing)}.",)
+        host = self._connection.reference("host", state.host_moid)
+        if self._connection.read(host, ["runtime.inMaintenanceMode"]).get("runtime.inMaintenanceMode"):
+            error.args = (f"{error} Its host {state.host} is in maintenance mode: ask who entered it.",)
 
     def _reconfigure(self, extra: dict[str, str], fields: dict[str, Any]) -> None:
         before = self._state

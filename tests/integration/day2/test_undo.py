@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -45,6 +46,20 @@ def test_undo_leaves_a_port_that_was_changed_since_and_names_it(site: Site) -> N
     assert {name: port for name, port in ports.items() if name != "1/2"} == {
         name: port for name, port in before["switch"]["ports"].items() if name != "1/2"
     }
+
+
+def test_undo_ends_where_a_node_is_lost_on_the_way(site: Site) -> None:
+    """Switches come last: a smaller MTU there, beside NICs that were not reached, would end the traffic."""
+    run = site.configure()
+    inventory = json.loads((site.folder / "inventory.json").read_text())
+    lost = {"ansible_connection": "{{ 'ssh' if undo is defined else 'local' }}", "ansible_host": "127.0.0.1"}
+    inventory["all"]["children"]["gpu_vms"]["hosts"]["gpu01"] |= {**lost, "ansible_port": 9}
+    del inventory["all"]["children"]["esxi_hosts"]  # no window, whose stage would ask who is there
+    (site.folder / "inventory.json").write_text(json.dumps(inventory))
+    configured = site.hashes()
+    done = site.undo(run, *STAGES)
+    assert done.returncode != 0 and site.hashes() == configured, done.stdout
+    assert "stage undo" in done.stdout, done.stdout
 
 
 def some(kills: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -29,7 +29,7 @@ def play(folder: pathlib.Path, tasks: list[dict[str, Any]], *, runner: bool = Fa
     return run(folder, words)
 
 
-def run(folder: pathlib.Path, words: list[str]) -> tuple[int, str, str]:
+def run(folder: pathlib.Path, words: list[str], **more: str) -> tuple[int, str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {
         "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
@@ -37,6 +37,7 @@ def run(folder: pathlib.Path, words: list[str]) -> tuple[int, str, str]:
         "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
         "ROCEMESH_LOG": str(folder / "site.log"),
         "ROCEMESH_STAGE_TIMES": str(folder / "stages.json"),
+        **more,
     }
     done = subprocess.run(
         [str(PROGRAMS / words[0]), *words[1:]],
@@ -87,10 +88,26 @@ def test_a_run_that_fails_on_one_host(runner: bool, tmp_path: pathlib.Path) -> N
     assert not (tmp_path / "stages.json").exists()
 
 
+def test_a_restart_that_is_skipped_is_not_left_as_begun(tmp_path: pathlib.Path) -> None:
+    never = {"name": "Restart it", "ansible.builtin.reboot": {}, "when": "inventory_hostname == 'three'"}
+    nothing = {"name": "Wait for it", "ansible.builtin.wait_for_connection": {}, "loop": []}
+    _status, screen, _log = play(tmp_path, [never, nothing])
+    assert screen.count(": not needed") == 4, screen
+
+
 def test_a_log_that_cannot_be_written_does_not_stop_the_run(tmp_path: pathlib.Path) -> None:
     (tmp_path / "site.log").mkdir()
     status, screen, _log = play(tmp_path, [{"name": "Change it", "ansible.builtin.command": "echo done"}])
     assert status == 0 and "ROCEMESH_LOG" in screen and "2 changed" in screen
+
+
+def test_a_full_disk_takes_no_message_away(tmp_path: pathlib.Path) -> None:
+    tasks = [{"name": "Judge it", "ansible.builtin.fail": {"msg": "wrong"}}]
+    (tmp_path / "site.json").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    words = ["ansible-playbook", "-i", "one,", "site.json"]
+    status, screen, _log = run(tmp_path, words, ROCEMESH_LOG="/dev/full")
+    assert status == 2 and "one: wrong" in screen and "callback" not in screen, screen
+    assert screen.count("ROCEMESH_LOG") == 1, screen
 
 
 def test_a_host_that_stops_answering_ends_the_run(tmp_path: pathlib.Path) -> None:

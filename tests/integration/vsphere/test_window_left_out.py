@@ -95,3 +95,21 @@ def test_check_mode_shows_who_is_left_out_and_restarts_nothing(four: Vcenter, co
     done = controller.play("reboot.yml", "--check", "-e", "rocemesh_skip_hosts=esx01")
     assert done.returncode == 0 and "named in rocemesh_skip_hosts" in done.stdout, done.stdout
     assert boots(four) == [0, 0, 0, 0] and four.calls() == []
+
+
+@pytest.mark.parametrize(("vm", "rebooted"), [("gpu02", [1, 0, 0, 0]), ("gpu04", [1, 1, 1, 0])])
+def test_guest_that_is_lost_in_its_window_ends_the_windows(
+    four: Vcenter, controller: Controller, vm: str, rebooted: list[int]
+) -> None:
+    """An unreachable host is not rescued by Ansible, and does not end a play of several batches."""
+    inventory = json.loads(controller.inventory.read_text())
+    inventory["all"]["children"]["gpu_vms"]["hosts"][vm] = {
+        "upgrade_pending": {"texts": ["tiny: 1.0 -> 2.0"], "restart": "guest"},
+        "ansible_host": "127.0.0.1",
+        "ansible_port": 9,
+    }
+    controller.inventory.write_text(json.dumps(inventory))
+    done = controller.play("reboot.yml", *ALLOW)
+    assert done.returncode != 0 and f"{vm.replace('gpu', 'esx')}: its window" in done.stdout, done.stdout
+    assert boots(four) == rebooted
+    assert "rocemesh.lease" not in json.dumps(four.ask("GET", "/fields"))

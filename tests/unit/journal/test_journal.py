@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -71,6 +72,20 @@ def test_each_item_of_a_loop_counts() -> None:
 def test_items_of_a_loop_that_did_not_fail_are_no_failures() -> None:
     items = {"failed": True, "results": [{"changed": False}, UNREADABLE]}
     assert [entry["code"] for entry in said(items, failed=True)] == ["", "unreachable"][1:]
+
+
+def test_loop_that_loses_its_host_keeps_what_it_had_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    callback = CallbackModule()
+    monkeypatch.setattr(callback, "_record", lambda *_lines: None)
+    monkeypatch.setattr("ansible_collections.rocemesh.multinode.plugins.callback.journal._about", lambda *_of: TASK)
+    lost = {"unreachable": True, "msg": "port 22: refused"}
+    found = {"unreachable": True, "msg": "All items completed", "results": [CHANGE, lost]}
+    task = SimpleNamespace(check_mode=False, tags=[])
+    callback.v2_runner_on_unreachable(SimpleNamespace(_task=task, _host=None, _result=found))
+    assert [(each["kind"], each.get("message", "")) for each in callback._said] == [
+        ("change", ""),
+        ("failed", "port 22: refused"),
+    ]
 
 
 def test_modules_that_answer_for_several_hosts() -> None:

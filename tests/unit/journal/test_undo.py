@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import resource
 from typing import Any
 
 import pytest
@@ -460,3 +461,19 @@ def test_undo_of_a_vcenter_that_was_not_read(tmp_path: pathlib.Path) -> None:
     assert asked(ask_twins(tmp_path, twin_changes("C"), **READ)) == {}
     one = restoring.Names({"esxi_host": [restoring.Device("esx01", "esx01", "A")]}, frozenset())
     assert one.find("esxi_host", restoring.Device("esx01", "", "C")) is one.devices["esxi_host"][0]
+
+
+def test_line_for_which_the_disk_has_no_room_leaves_no_part_of_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / f"{RUN}.jsonl"
+    journal_file.append(path, begin(RUN))
+    size = path.stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
+    try:
+        with pytest.raises(OSError, match=path.name):
+            journal_file.append(path, {"kind": "change"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.stat().st_size == size
+    journal_file.append(path, {"kind": "end"})
+    assert journal_file.read(path).ended

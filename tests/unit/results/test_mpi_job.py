@@ -68,12 +68,13 @@ def test_a_broken_connection_costs_one_question_and_not_the_job() -> None:
     assert {tuple(words[-2:]) for words in talk.asked[1:]} == {("4", "0")}, "output was skipped or asked for twice"
 
 
-def test_a_connection_that_stays_away_ends_the_task_and_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_stays_away_ends_the_job_and_keeps_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 30))
     monkeypatch.setattr(mpi_job.time, "monotonic", lambda: next(clock))
-    talk = Talk([answer("running", b"", 0), *[AnsibleConnectionFailure("gone")] * 9])
-    with pytest.raises(AnsibleConnectionFailure):
-        talk._job()
+    talk = Talk([answer("running", b"step 1\n", 7), *[AnsibleConnectionFailure("gone")] * 9])
+    result = talk._job()
+    assert result["failed"] and "rc" not in result and result["stdout"] == "step 1"
+    assert "gpu01" in result["msg"] and "/tmp/rocemesh-job-x" in result["msg"] and "(gone)" in result["msg"]
     assert talk.asked[-1] == ["end", "/tmp/rocemesh-job-x"]
 
 

@@ -188,3 +188,13 @@ def test_modules_are_called_by_their_full_names() -> None:
     for path in [*task_files(), *PLAYBOOKS]:
         for task in tasks(path):
             assert not (ours | _CONTROL_FLOW) & set(task), f"{path.name}: {task.get('name')}"
+
+
+def test_apt_waits_for_a_machine_that_updates_itself_after_its_boot() -> None:
+    """Apt's own wait is a minute; unattended-upgrades, which start with a VM that was off, take longer."""
+    files = {*task_files(), *PLAYBOOKS, *(ROOT / "playbooks" / "tasks").glob("*.yml")}
+    apts = [task for path in files for task in tasks(path) if "ansible.builtin.apt" in task]
+    assert len(apts) > 5
+    for task in apts:
+        wait = task["ansible.builtin.apt"].get("lock_timeout", 60)
+        assert str(wait).startswith("{{ __guest_ofed_timeout") or int(wait) >= 600, task["name"]

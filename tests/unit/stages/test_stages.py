@@ -85,13 +85,35 @@ def test_items_of_a_loop_that_failed_are_shown_each() -> None:
     assert "gpu01: second" in text and "first" not in text and "\n    d" in text and "\n    a" not in text
 
 
+@pytest.mark.parametrize("item", ["gpu02", {"name": "gpu02", "address": "198.51.100.2"}])
+def test_items_of_a_loop_that_were_lost_are_shown_with_their_names(item: object) -> None:
+    progress = stages.Progress({})
+    lost = {"unreachable": True, "msg": "refused", "ansible_loop_var": "vm", "vm": item}
+    progress.failed("esx01", "Restart", {"msg": "All items completed", "results": [{"changed": True}, lost]})
+    assert "    esx01: gpu02: refused" in progress.end(1.0, ["esx01"], "log")
+
+
+def test_a_task_that_runs_once_is_not_blamed_on_the_host_that_was_asked() -> None:
+    progress = stages.Progress({})
+    progress.failed("esx01", "Read all", {"run_once": True, "msg": "esx02: silent"})
+    assert "    esx02: silent" in progress.end(1.0, ["esx01"], "log")
+
+
 def test_a_failure_of_many_hosts_is_cut_and_says_so() -> None:
     progress = stages.Progress({})
     hosts = [f"gpu{number:02}" for number in range(64)]
     for host in hosts:
         progress.failed(host, "Configure", {"msg": "no answer"})
     lines = progress.end(1.0, hosts, "log")
-    assert len(lines) < 25 and re.search(r"\b46 more", lines[-2])
+    assert len(lines) < 25 and re.search(r"\b46 more", "\n".join(lines))
+
+
+def test_a_long_failure_keeps_what_to_do_at_its_end() -> None:
+    progress = stages.Progress({})
+    waiting = [f"esx{number:02}: host reboot" for number in range(64)]
+    progress.failed("esx00", "Stop here", {"msg": "\n".join(["head", *waiting, "remedy"])})
+    lines = progress.end(1.0, ["esx00"], "log")
+    assert "head" in lines[2] and "remedy" in lines[-2] and len(lines) < 25
 
 
 def test_every_stage_of_the_site_is_explained() -> None:

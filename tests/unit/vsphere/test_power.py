@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.layers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.power import VmPower
 from ansible_collections.rocemesh.multinode.plugins.module_utils._vsphere.transport import translated, vim
 
-from tests.unit.vsphere.fakes import FakeSite, vm_row
+from tests.unit.vsphere.fakes import FakeSite, host_row, vm_row
 
 SHUTDOWN = VmxWanted(power_policy="shutdown")
 GONE = http.client.RemoteDisconnected("gone")
@@ -128,16 +129,40 @@ def test_final_power_on_starts_a_vm_whose_keys_were_refused_half_way() -> None:
     assert power(site) == "poweredOn"
 
 
-def test_vm_that_stays_off_is_named_with_the_command_that_starts_it() -> None:
+@pytest.mark.parametrize(
+    ("way", "options"),
+    [({}, ""), ({"port": 8443, "ca_path": "/etc/vc.pem"}, " port=8443 ca_path=/etc/vc.pem"),
+     ({"validate_certs": False}, " validate_certs=False")],
+)  # fmt: skip
+def test_vm_that_stays_off_is_named_with_the_command_that_starts_it(way: dict[str, Any], options: str) -> None:
     site = FakeSite(vm_row(power="poweredOn"))
+    site.endpoint = dataclasses.replace(site.endpoint, **way)
     site.faults["PowerOnVM_Task"] = [vim.fault.GenericVmConfigFault(msg="DevicePowerOn")]
     with pytest.raises(ApplyError) as caught:
         vmx(site)
-    assert (
-        "gpu01 (vm-1) is powered off now. To start it: ansible localhost -m rocemesh.multinode.vmx_passthru "
-        "-a 'hostname=vcenter.example.org vm=vm-1 power_only=true final_power=on' (account" in str(caught.value)
+    assert f"'hostname=vcenter.example.org{options} vm=vm-1 power_only=true final_power=on' (account" in str(
+        caught.value
     )
     assert caught.value.details["resume"] == {"vm": "vm-1", "power_only": True, "final_power": "on"}
+
+
+def test_device_that_the_host_lost_is_named_when_the_vm_stays_off() -> None:
+    """A GPU that fell off the bus at the boot: vSphere says that module DevicePowerOn failed."""
+    rows = host_row()
+    rows["hardware.pciDevice"] = [row for row in rows["hardware.pciDevice"] if row.id != "0000:3d:00.0"]
+    site = FakeSite(vm_row(), rows)
+    site.faults["PowerOnVM_Task"] = [vim.fault.GenericVmConfigFault(msg="DevicePowerOn")]
+    with pytest.raises(ApplyError) as caught:
+        vmx(site, VmxWanted(final_power="on"))
+    assert "0000:3d:00.0" in str(caught.value) and "esx01" in str(caught.value)
+    assert "0000:3b:00.0" not in str(caught.value)
+
+
+def test_host_in_maintenance_is_named_when_its_vm_stays_off() -> None:
+    site = FakeSite(vm_row(), host_row(**{"runtime.inMaintenanceMode": True}))
+    site.faults["PowerOnVM_Task"] = [vim.fault.InvalidState(msg="not allowed")]
+    with pytest.raises(ApplyError, match=r"esx01.* maintenance mode"):
+        vmx(site, VmxWanted(final_power="on"))
 
 
 def test_vcenter_that_never_comes_back_leaves_no_doubt_unsaid() -> None:
