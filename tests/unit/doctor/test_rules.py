@@ -146,6 +146,9 @@ FIRST = (
     ("firewall", "NCCL WARN NET/OFI Request 0x7 (SEND) completed with error: err: 113, strerror: Unreachable remote"),
     ("peer_process_gone", "NET/OFI Request 0x7 completed with error. RC: 107. Error: 9 (Bad queue pair (QP) number"),
     ("peer_process_gone", "NCCL WARN NET/OFI Unresponsive receiver (connection previously established)"),
+    ("peer_process_gone", "NET/OFI Request completed with error. RC: 107. (Invalid receiver queue pair number"),
+    ("peer_process_gone", "NET/OFI Request completed with error. RC: 22. Error: 7 (Remote key (RKEY) not registered"),
+    ("efa_stack_differs", "NET/OFI Request 0x7 completed with error. RC: 22. Error: 5 (Invalid local key (LKEY))"),
     ("efa_stack_differs", "NET/OFI Request 0x7 completed with error: err: 22, strerror: Remote feature mismatch"),
 )
 
