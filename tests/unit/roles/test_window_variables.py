@@ -91,7 +91,7 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
     assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds
 
 
-@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02"])
+@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02", ["esx01", "esx02"]])
 @pytest.mark.parametrize(
     ("name", "variable"),
     [
@@ -100,7 +100,7 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
         ("window_adopted", "rocemesh_adopt_maintenance"),
     ],
 )
-def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: str) -> None:
+def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: Any) -> None:
     """A name that is left out counts: else its host is restarted."""
     templar = Templar(loader=DataLoader(), variables={"hostvars": {"localhost": {}}, variable: given})
     assert templar.template(trust_as_template(window_variables()[name])) == words(given) == ["esx01", "esx02"]
