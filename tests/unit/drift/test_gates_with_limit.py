@@ -11,6 +11,7 @@ from tests.unit.roles.collection import ROOT, load
 
 # No vCenter is named: without its gate the playbook sends nothing either.
 INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}, gpu02: {}}}}}\n"
+UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
@@ -23,6 +24,11 @@ INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_v
         ("add_host.yml", (), "host is not set"),
         ("remove_host.yml", (), "host is not set"),
         ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
+        ("undo.yml", (), "run is not set"),
+        ("undo.yml", ("-e", "run=some", "--limit", "gpu01"), "-e rocemesh_skip_hosts="),
+        ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
+        ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
+        ("add_host.yml", ("-e", "host=gpu02", "--limit", "gpu02,localhost"), "the mesh needs"),
         ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )

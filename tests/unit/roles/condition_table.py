@@ -712,6 +712,11 @@ TASKS = (
         },
         (
             ({"ansible_limit": "gpu01"}, "With --limit gpu01".lower()),
+            (
+                {"ansible_limit": "gpu01,gpu02", "groups": {"gpu_vms": ["gpu01", "gpu02", "gpu03"]}},
+                "with --limit gpu01,gpu02",
+            ),
+            ({"ansible_limit": "all:!leaf01", "groups": {"gpu_vms": ["gpu02", "gpu01"]}}, "passes"),
             ({"ansible_play_batch": ["gpu01"]}, "gpu02 would come later"),
             ({"__mesh_head": "gpu09"}, "mesh_head is gpu09, the play has gpu01, gpu02"),
             ({"__mesh_head": "gpu09", "mesh_state": "absent"}, SKIPPED),
