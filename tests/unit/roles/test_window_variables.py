@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,6 +34,17 @@ def call(playbook: str) -> dict[str, Any]:
 
 def window_variables() -> dict[str, str]:
     return dict(yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text()))
+
+
+def templar(**given: Any) -> Callable[[str], Any]:
+    """The value of one of the variables that the playbooks share, or of those that are given."""
+    shared = {
+        name: trust_as_template(str(template))
+        for name, template in window_variables().items()
+        if name.startswith("window")
+    }
+    found = Templar(loader=DataLoader(), variables={**shared, **given})
+    return lambda name: found.template(trust_as_template(f"{{{{ {name} }}}}"))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +114,22 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
 )
 def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: Any) -> None:
     """A name that is left out counts: else its host is restarted."""
-    templar = Templar(loader=DataLoader(), variables={"hostvars": {"localhost": {}}, variable: given})
-    assert templar.template(trust_as_template(window_variables()[name])) == words(given) == ["esx01", "esx02"]
+    assert templar(hostvars={"localhost": {}}, **{variable: given})(name) == words(given) == ["esx01", "esx02"]
+
+
+def test_proof_leaves_out_host_and_vms_of_a_name_that_is_left_out() -> None:
+    """One of two VMs is named: its host has no window, and the other VM waits as well."""
+    plan = [
+        {"host": "esx01", "left_out": "gpu01: named in rocemesh_skip_hosts", "vms": ["gpu01", "gpu02"]},
+        {"host": "esx02", "left_out": "", "vms": ["gpu03"]},
+    ]
+    (play,) = [
+        play for play in load(ROOT / "playbooks/ats.yml") if play["hosts"] not in ("esxi_hosts", "localhost,all")
+    ]
+    given = {"hostvars": {"localhost": {"window_plan": plan}}, "site_unsettled": ["gpu01", "gpu02", "gpu03"]}
+    asked = templar(**given, rocemesh_skip_hosts="gpu01", hosts=trust_as_template(play["hosts"]))
+    assert asked("window_left") == ["gpu01", "esx01", "gpu01", "gpu02"]
+    assert asked("hosts") == ["gpu03"]
 
 
 @pytest.mark.parametrize(
