@@ -29,6 +29,10 @@ UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
         ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
         ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
         ("add_host.yml", ("-e", "host=gpu02", "--limit", "gpu02,localhost"), "the mesh needs"),
+        ("run.yml", ("--limit", "gpu01"), "the job needs"),
+        ("benchmark.yml", ("--limit", "gpu02"), "the job needs"),
+        ("handoff.yml", ("--limit", "gpu01,localhost"), "the job needs"),
+        ("fabric.yml", ("--limit", "gpu01"), "the job needs"),
         ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
     ],
 )
@@ -48,6 +52,13 @@ def test_limit_does_not_take_the_table_of_consistency_away(tmp_path: pathlib.Pat
     command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), "playbooks/consistency.yml", "--limit", "esx02"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "gpu01: not known" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("playbook", ["plan.yml", "report.yml", "upgrade.yml"])
+def test_limit_takes_neither_plan_nor_report_away(playbook: str) -> None:
+    play = load(ROOT / "playbooks" / playbook)[-1]
+    assert play["hosts"] == "localhost,all" and play["strategy"] == "ansible.builtin.linear"
+    assert all(task["run_once"] for task in play["tasks"])
 
 
 def test_removal_goes_on_only_where_all_other_nodes_were_there() -> None:
