@@ -25,6 +25,7 @@ UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
         ("remove_host.yml", (), "host is not set"),
         ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
         ("undo.yml", (), "run is not set"),
+        ("undo.yml", ("-e", "run=a", "-e", "rocemesh_skip_hosts=gpu1"), "Correct gpu1."),
         ("undo.yml", ("-e", "run=some", "--limit", "gpu01"), "-e rocemesh_skip_hosts="),
         ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
         ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
