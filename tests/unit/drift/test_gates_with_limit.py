@@ -10,7 +10,13 @@ import pytest
 from tests.unit.roles.collection import ROOT, load
 
 # No vCenter is named: without its gate the playbook sends nothing either.
-INVENTORY = "all: {children: {esxi_hosts: {hosts: {esx01: {}, esx02: {}}}, gpu_vms: {hosts: {gpu01: {}, gpu02: {}}}}}\n"
+INVENTORY = """
+all:
+  children:
+    switches: {hosts: {leaf01: {}}}
+    esxi_hosts: {hosts: {esx01: {}, esx02: {}}}
+    gpu_vms: {hosts: {gpu01: {}, gpu02: {}}}
+"""
 UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
 
 
@@ -24,6 +30,10 @@ UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
         ("add_host.yml", (), "host is not set"),
         ("remove_host.yml", (), "host is not set"),
         ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
+        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": "1/15"}}'), "host_ports is"),
+        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5-1/6"]}}'), "host_ports is"),
+        ("remove_host.yml", ("-e", '{"host_ports": {"leaf1": ["1/5"]}}'), "host_ports is"),
+        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5"]}}'), "host is not set"),
         ("undo.yml", (), "run is not set"),
         ("undo.yml", ("-e", "run=a", "-e", "rocemesh_skip_hosts=gpu1"), "Correct gpu1."),
         ("undo.yml", ("-e", "run=some", "--limit", "gpu01"), "-e rocemesh_skip_hosts="),
