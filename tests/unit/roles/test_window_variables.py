@@ -36,14 +36,15 @@ def window_variables() -> dict[str, str]:
     return dict(yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text()))
 
 
+def trusted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: trusted(each) for key, each in value.items()}
+    return [trusted(each) for each in value] if isinstance(value, list) else trust_as_template(str(value))
+
+
 def templar(**given: Any) -> Callable[[str], Any]:
     """The value of one of the variables that the playbooks share, or of those that are given."""
-    shared = {
-        name: trust_as_template(str(template))
-        for name, template in window_variables().items()
-        if name.startswith("window")
-    }
-    found = Templar(loader=DataLoader(), variables={**shared, **given})
+    found = Templar(loader=DataLoader(), variables={**trusted(window_variables()), **given})
     return lambda name: found.template(trust_as_template(f"{{{{ {name} }}}}"))
 
 
@@ -101,6 +102,30 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
     }
     templar = Templar(loader=DataLoader(), variables={"hostvars": hostvars, **variables})
     assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds
+
+
+def test_failed_window_names_the_nodes_that_may_be_drained() -> None:
+    """Their jobs wait, and nothing else on the screen says why."""
+    (stop,) = [task for task in tasks(ROOT / "playbooks/reboot.yml") if "window_drained" in task.get("vars", {})]
+    hostvars = {
+        "gpu01": {"rocemesh_upgrade": {"packages": {"a": "1"}}},
+        "gpu02": {"rocemesh_upgrade": {"packages": {"a": "1"}, "scheduler": {"kind": "slurm"}}},
+        "gpu03": {"rocemesh_upgrade": {"scheduler": {"kind": "none"}}},
+    }
+    drained = trust_as_template(stop["vars"]["window_drained"])
+    asked = templar(hostvars=hostvars, window={"upgrade": list(hostvars)}, window_drained=drained)
+    assert asked("window_drained") == ["gpu02"]
+
+
+def test_drain_of_a_replacement_that_is_given_up_can_be_ended_by_its_message() -> None:
+    (stop,) = [
+        task for task in tasks(ROOT / "playbooks/replace.yml") if task["name"] == "Stop until the card is replaced"
+    ]
+    hostvars = {"gpu01": {"rocemesh_upgrade": {"scheduler": {"kind": "kubernetes"}}}}
+    names = {"upgraded": "gpu01", "inventory_hostname": "gpu01", "part": "nic"}
+    message = trust_as_template(stop["ansible.builtin.fail"]["msg"])
+    told = templar(hostvars=hostvars, **names, told=message)("told")
+    assert "kubectl patch node gpu01" in told and '"unschedulable":null}}' in told
 
 
 @pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02", ["esx01", "esx02"]])
