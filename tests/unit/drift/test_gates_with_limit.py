@@ -57,6 +57,14 @@ def test_no_limit_takes_a_gate_away(
     assert done.stdout.count("PLAY [") == 1, done.stdout
 
 
+@pytest.mark.parametrize("playbook", ["replace.yml", "upgrade.yml", "add_host.yml", "remove_host.yml"])
+def test_inventory_without_gpu_vms_is_refused_in_words(tmp_path: pathlib.Path, playbook: str) -> None:
+    (tmp_path / "hosts.yml").write_text("all: {children: {esxi_hosts: {hosts: {esx01: {}}}}}")
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), f"playbooks/{playbook}", "-e", "host=a part=nic"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "localhost: " in done.stdout and "no attribute" not in done.stdout, done.stdout
+
+
 def test_limit_does_not_take_the_table_of_consistency_away(tmp_path: pathlib.Path) -> None:
     """Nothing compared, and an exit status of 0."""
     (tmp_path / "hosts.yml").write_text(INVENTORY)
