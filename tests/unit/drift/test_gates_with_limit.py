@@ -86,3 +86,17 @@ def test_removal_goes_on_only_where_all_other_nodes_were_there() -> None:
     (place,) = [index for index, play in enumerate(plays) if play["name"] == "Removal - mesh of the other nodes"]
     assert [role["role"] for role in plays[place + 1]["roles"]] == ["rocemesh.multinode.stage"]
     assert plays[place + 1]["any_errors_fatal"] and plays[place + 1]["tags"] == ["always"]
+
+
+@pytest.mark.parametrize(("first", "ours"), [("# NCCL's variables for gpu01", True), ("NCCL_DEBUG=INFO", False)])
+def test_removal_takes_the_file_of_a_handoff_and_nobody_elses(tmp_path: pathlib.Path, first: str, ours: bool) -> None:
+    (written,) = [
+        task["ansible.builtin.copy"] for task in load(ROOT / "roles/run/tasks/handoff_install.yml")
+        if "ansible.builtin.copy" in task
+    ]  # fmt: skip
+    asked, removed = load(ROOT / "playbooks/remove_host.yml")[-1]["tasks"][-2:]
+    *words, path = asked["ansible.builtin.command"]["argv"]
+    assert path == removed["ansible.builtin.file"]["path"] == written["dest"]
+    (tmp_path / "conf").write_text(f"{first}\n# NCCL's variables for gpu02\n")
+    done = subprocess.run([*words, "conf"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert bool(done.stdout) is ours
