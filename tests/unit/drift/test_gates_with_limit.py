@@ -57,6 +57,15 @@ def test_no_limit_takes_a_gate_away(
     assert done.stdout.count("PLAY [") == 1, done.stdout
 
 
+def test_mesh_without_the_devices_of_the_esxi_hosts_is_refused(tmp_path: pathlib.Path) -> None:
+    """Its containers would be made again without their topology."""
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    words = ("-e", "container_nccl_topology=auto", "--limit", "gpu01,gpu02")
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), "playbooks/mesh.yml", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "esx01, esx02: PCI" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("playbook", ["replace.yml", "upgrade.yml", "add_host.yml", "remove_host.yml"])
 def test_inventory_without_gpu_vms_is_refused_in_words(tmp_path: pathlib.Path, playbook: str) -> None:
     (tmp_path / "hosts.yml").write_text("all: {children: {esxi_hosts: {hosts: {esx01: {}}}}}")
