@@ -20,38 +20,42 @@ all:
 UPGRADE = '{"rocemesh_upgrade": {"packages": {"a": "1"}}}'
 
 
-@pytest.mark.parametrize("limit", [(), ("--limit", "esx02")])
+GATES = [
+    ("drift.yml", (), "This playbook reads. Run it with --check."),
+    ("replace.yml", ("-e", "part=nic"), "host is not set"),
+    ("upgrade.yml", (), "rocemesh_upgrade is not set"),
+    ("add_host.yml", (), "host is not set"),
+    ("remove_host.yml", (), "host is not set"),
+    ("undo.yml", (), "run is not set"),
+    ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
+]
+REFUSED = [
+    ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
+    ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": "1/15"}}'), "host_ports is"),
+    ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5-1/6"]}}'), "host_ports is"),
+    ("remove_host.yml", ("-e", '{"host_ports": {"leaf1": ["1/5"]}}'), "host_ports is"),
+    ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5"]}}'), "host is not set"),
+    ("undo.yml", ("-e", "run=a", "-e", "rocemesh_skip_hosts=gpu1"), "Correct gpu1."),
+    ("undo.yml", ("-e", "run=some", "--limit", "gpu01"), "-e rocemesh_skip_hosts="),
+    ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
+    ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
+    ("add_host.yml", ("-e", "host=gpu02", "--limit", "gpu02,localhost"), "the mesh needs"),
+    ("run.yml", ("--limit", "gpu01"), "the job needs"),
+    ("benchmark.yml", ("--limit", "gpu02"), "the job needs"),
+    ("handoff.yml", ("--limit", "gpu01,localhost"), "the job needs"),
+    ("fabric.yml", ("--limit", "gpu01"), "the job needs"),
+]
+
+
 @pytest.mark.parametrize(
     ("playbook", "given", "refusal"),
-    [
-        ("drift.yml", (), "This playbook reads. Run it with --check."),
-        ("replace.yml", ("-e", "part=nic"), "host is not set"),
-        ("upgrade.yml", (), "rocemesh_upgrade is not set"),
-        ("add_host.yml", (), "host is not set"),
-        ("remove_host.yml", (), "host is not set"),
-        ("remove_host.yml", ("-e", "host=gpu01", "--limit", "gpu01,localhost"), "without --limit"),
-        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": "1/15"}}'), "host_ports is"),
-        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5-1/6"]}}'), "host_ports is"),
-        ("remove_host.yml", ("-e", '{"host_ports": {"leaf1": ["1/5"]}}'), "host_ports is"),
-        ("remove_host.yml", ("-e", '{"host_ports": {"leaf01": ["1/5"]}}'), "host is not set"),
-        ("undo.yml", (), "run is not set"),
-        ("undo.yml", ("-e", "run=a", "-e", "rocemesh_skip_hosts=gpu1"), "Correct gpu1."),
-        ("undo.yml", ("-e", "run=some", "--limit", "gpu01"), "-e rocemesh_skip_hosts="),
-        ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
-        ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
-        ("add_host.yml", ("-e", "host=gpu02", "--limit", "gpu02,localhost"), "the mesh needs"),
-        ("run.yml", ("--limit", "gpu01"), "the job needs"),
-        ("benchmark.yml", ("--limit", "gpu02"), "the job needs"),
-        ("handoff.yml", ("--limit", "gpu01,localhost"), "the job needs"),
-        ("fabric.yml", ("--limit", "gpu01"), "the job needs"),
-        ("approved.yml", ("-e", "rocemesh_plan=/nonexistent/plan.jsonl"), "/nonexistent/plan.jsonl"),
-    ],
+    [*REFUSED, *GATES, *((playbook, (*given, "--limit", "esx02"), refusal) for playbook, given, refusal in GATES)],
 )
 def test_no_limit_takes_a_gate_away(
-    tmp_path: pathlib.Path, playbook: str, given: tuple[str, ...], refusal: str, limit: tuple[str, ...]
+    tmp_path: pathlib.Path, playbook: str, given: tuple[str, ...], refusal: str
 ) -> None:
     (tmp_path / "hosts.yml").write_text(INVENTORY)
-    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), f"playbooks/{playbook}", *given, *limit]
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), f"playbooks/{playbook}", *given]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and refusal in done.stdout, done.stdout + done.stderr
     assert done.stdout.count("PLAY [") == (2 if playbook == "run.yml" else 1), done.stdout
