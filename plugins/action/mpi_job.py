@@ -24,6 +24,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..module_utils._handoff.job import SECRET
 from ..module_utils._results.launch.progress import Progress, describe
 from ..modules.mpi_job import DOCUMENTATION
 from ..plugin_utils.decision import argument_spec
@@ -103,6 +104,16 @@ def with_mark(argv: Sequence[str]) -> list[str]:
         if place == 0 and os.path.basename(word) != "timeout":
             break
     return words
+
+
+def without_secrets(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Take apart the secrets of ``-x NAME=VALUE``, which ps shows: mpirun passes on its own value of ``-x NAME``."""
+    words, secrets = list(argv), {}
+    for place, word in enumerate(words):
+        name, given, value = word.partition("=")
+        if given and words[place - 1] == "-x" and SECRET.search(name):
+            words[place], secrets[name] = name, value
+    return words, secrets
 
 
 class ActionModule(ActionBase):
@@ -290,7 +301,8 @@ class ActionModule(ActionBase):
     def _on_node(self, argv: list[str]) -> dict[str, Any]:
         if self._options["container"]:
             module = "community.docker.docker_container_exec"
-            arguments: dict[str, Any] = {"container": self._options["container"], "argv": argv}
+            argv, secrets = without_secrets(argv)
+            arguments: dict[str, Any] = {"container": self._options["container"], "argv": argv, "env": secrets}
         else:
             module, arguments = "ansible.legacy.command", {"argv": argv}
         result: dict[str, Any] = self._execute_module(

@@ -55,7 +55,7 @@ class Progress:
         self._start = now if self._start is None else self._start
         mark = _MARK.search(name)
         if not mark:
-            self._tasks += "multinode.stage : " not in name
+            self._tasks += not re.search(r"multinode\.stage : | : Validating arguments against arg spec", name)
             return []
         shown = self._close(now)
         self._stage, self._begun, self._changes, self._tasks = mark.group(1), now, 0, 0

@@ -29,7 +29,7 @@ _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9._:=,/^+-]+")
 _QUANTITY = re.compile(r"[1-9]\d*([kKMGTmgt]i?)?[bB]?")
-_SECRET = re.compile(r"TOKEN(?!IZ)|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
+SECRET = re.compile(r"TOKEN(?!IZ)|PASSW|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
 # Launchers say these themselves. A value in the environment of all ranks would make each of them the same rank.
 _LAUNCHERS_OWN = re.compile(
     r"(SLURM|OMPI|PMIX|PMI|PET|TORCHELASTIC)_.*|RANK|LOCAL_RANK|GROUP_RANK|NODE_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE"
@@ -259,7 +259,7 @@ def _environment(given: Mapping[str, Any]) -> dict[str, str]:
             _refuse("not the name of a variable", "run_env", name, "use letters, digits and underscores")
         if _LAUNCHERS_OWN.fullmatch(str(name)):
             _refuse("each launcher says this itself, to each rank", "run_env", name, "leave it out")
-        if _SECRET.search(str(name)):
+        if SECRET.search(str(name)):
             _refuse(
                 "would stand in files that everybody may read",
                 "run_env",

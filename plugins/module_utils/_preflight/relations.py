@@ -116,6 +116,9 @@ def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -
             if name not in known and not (adopts and (name in called or re.match(r"^host-\d+$", name))):
                 where = f"{' or '.join(groups)} ({few(sorted(known))})"
                 yield _wrong(said, "name", variable=variable, where=where, name=name)
+    everywhere = said.own("mesh_topology") == "all" or said.true("mesh_guide_compatible")
+    if said.own("mesh_head") in (members.get("gpu_vms") or ())[1:] and not everywhere:
+        yield _wrong(said, "head")
 
 
 def _of_mesh(said: Said) -> Wrong:

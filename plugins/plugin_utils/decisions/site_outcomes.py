@@ -18,8 +18,9 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     groups, hosts = context.variables["groups"], context.variables["hostvars"]
     folded = {}
     for layer, source in options["layers"].items():
-        group, fact = source
-        folded[layer] = fold({host: hosts[host][fact] for host in groups.get(group, ()) if hosts[host].get(fact)})
+        said = {host: hosts[host].get(source[1]) or {} for host in groups.get(source[0], ())}
+        # The report names the nodes that it has not seen.
+        folded[layer] = fold({host: said[host] for host in said if said[host] or source[0] != "gpu_vms"})
     return {"layers": folded}
 
 
@@ -33,7 +34,7 @@ def fold(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "changed": any(bool(outcome.get("changed")) for outcome in outcomes.values()),
         "verified": None if not verdicts or None in verdicts else all(map(bool, verdicts)),
-        "found": {host: outcome.get("found") for host, outcome in outcomes.items()},
+        "found": {host: outcome.get("found") for host, outcome in outcomes.items() if outcome},
         "changes": [
             f"{host}: {change}" for host, outcome in outcomes.items() for change in outcome.get("changes") or ()
         ],

@@ -65,3 +65,9 @@ def test_what_is_not_allowed_stops_before_the_first_host(
     assert done.returncode != 0 and words in done.stdout, done.stdout + done.stderr
     assert site.hashes() == before and site.runs() == []
     assert not pathlib.Path("/var/lib/rocemesh-upgrade.json").exists()
+
+
+def test_vm_that_is_left_out_stops_no_other_one(site: Site) -> None:
+    given = ("-e", "rocemesh_allow_reboot=true", "-e", "rocemesh_skip_hosts=gpu01")
+    done = upgrade(site, *given, simulation=f"{INST}\nRemv docker.io [24]")
+    assert done.returncode == 0 and site.runs() == [], done.stdout + done.stderr

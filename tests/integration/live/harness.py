@@ -19,15 +19,20 @@ PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
 # see the whole machine, and what others run there is none of our business.
 DOCKER = {
     "docker_container_exec": """
-import json, subprocess
+import json, os, subprocess
 from ansible.module_utils.basic import AnsibleModule
-module = AnsibleModule({"container": {"required": True}, "argv": {"type": "list", "elements": "str", "required": True}})
+module = AnsibleModule({
+    "container": {"required": True},
+    "argv": {"type": "list", "elements": "str", "required": True},
+    "env": {"type": "dict"},
+})
 if module.params["container"] != "mpicont":
     module.fail_json(msg=f"Could not find container \\"{module.params['container']}\\"")
 argv = module.params["argv"]
 if argv[3:4] == ["list"] and "LAUNCHERS" in argv[2]:
     module.exit_json(changed=True, rc=0, stdout=json.dumps({"found": []}), stderr="")
-done = subprocess.run(argv, capture_output=True, text=True)
+environment = {**os.environ, **(module.params["env"] or {})}
+done = subprocess.run(argv, capture_output=True, text=True, env=environment)
 module.exit_json(changed=True, rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
 """,
     "docker_container_info": """

@@ -255,6 +255,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         ("benchmark_scaling.dropped is 3 of 3",),
     ),
     "unknown_path": ("bandwidth", {"benchmark_bandwidth": {"paths": ["teleport"]}}, ("teleport", "gpu_direct")),
+    "unknown_part": ("scalign", {}, ("scalign", "scaling")),
     "reserved_name": ("scoring", {"benchmark_id": "latest"}, ("latest is not the name of a run",)),
 }
 

@@ -91,6 +91,27 @@ def test_limit_needs_neither_localhost_nor_what_is_outside_of_it(four: Vcenter, 
     assert boots(four) == [1, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("playbook", "more", "named"),
+    [
+        ("reboot.yml", (*ALLOW, "--limit", "gpu01"), "gpu01: a restart waits"),
+        ("recover.yml", ("-e", "rocemesh_adopt_maintenance=esx01,esx77"), "esx77: "),
+    ],
+)
+def test_what_would_do_nothing_does_not_end_well(
+    controller: Controller, playbook: str, more: tuple[str, ...], named: str
+) -> None:
+    done = controller.play(playbook, *more)
+    assert done.returncode != 0 and named in done.stdout, done.stdout
+
+
+def test_vm_outside_of_the_limit_is_in_the_way_and_the_limit_is_named(four: Vcenter, controller: Controller) -> None:
+    assert controller.play("esxi.yml", "--limit", "esx01").returncode == 0
+    done = controller.play("reboot.yml", *ALLOW, "--limit", "esx01")
+    assert done.returncode != 0 and "in the run (--limit)" in done.stdout, done.stdout
+    assert boots(four) == [0, 0, 0, 0]
+
+
 def test_check_mode_shows_who_is_left_out_and_restarts_nothing(four: Vcenter, controller: Controller) -> None:
     done = controller.play("reboot.yml", "--check", "-e", "rocemesh_skip_hosts=esx01")
     assert done.returncode == 0 and "named in rocemesh_skip_hosts" in done.stdout, done.stdout

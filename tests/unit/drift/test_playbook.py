@@ -49,9 +49,20 @@ def test_mesh_is_known_if_every_guest_answers(second: dict[str, Any], expected: 
     assert rendered("drift_mesh_known", hostvars=hostvars, ansible_play_hosts_all=list(hostvars)) is expected
 
 
-def test_mesh_is_not_known_to_a_run_with_limit() -> None:
-    """Role mesh refuses one, which would count as a difference."""
-    assert rendered("drift_mesh_known", hostvars={}, ansible_play_hosts_all=["gpu01"], ansible_limit="gpu01") is False
+@pytest.mark.parametrize(
+    ("topology", "read", "known"), [("off", False, True), ("auto", False, False), ("required", True, True)]
+)
+def test_container_is_known_if_its_topology_is(topology: str, read: bool, known: bool) -> None:
+    hostvars = {"esx01": {"pci_facts": {"devices": []} if read else {"skipped": True}}}
+    asked = {"groups": {"esxi_hosts": ["esx01"]}, "container_nccl_topology": topology}
+    assert rendered("drift_container_known", hostvars=hostvars, **asked) is known
+
+
+@pytest.mark.parametrize(("nodes", "known"), [(["gpu01", "gpu02"], False), (["gpu01"], True)])
+def test_mesh_is_known_to_a_limit_that_has_all_nodes(nodes: list[str], known: bool) -> None:
+    """Role mesh refuses any other, which would count as a difference."""
+    asked = {"hostvars": {}, "ansible_play_hosts_all": ["gpu01"], "ansible_limit": "all:!leaf01"}
+    assert rendered("drift_mesh_known", groups={"gpu_vms": nodes}, **asked) is known
 
 
 @pytest.mark.parametrize("play", PLAYS[1:], ids=lambda play: play["name"])

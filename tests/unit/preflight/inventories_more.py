@@ -181,6 +181,7 @@ MORE: tuple[Mistake, ...] = (
             {"repository": "https://mirror.example.com/deb/amd64", "key_url": "https://mirror.example.com/gpgkey"}),
     # Mesh, run, checks, benchmarks, report.
     Mistake("head-unknown", A, "mesh_head", "head01"),
+    Mistake("head-not-first", A, "mesh_head", "gpu002"),
     Mistake("host-login-without-guide", A, "mesh_host_login", True),
     Mistake("transport", A, "mesh_transport", "ssh"),
     Mistake("master-port-of-mesh", A, "run_master_port", 2222),
@@ -390,7 +391,9 @@ UNUSUAL: dict[str, Inventory] = {
                        container_capabilities=["AUDIT_WRITE", "IPC_LOCK", "SETGID", "SETUID", "SYS_CHROOT",
                                                "SYS_PTRACE"], container_image="ai/multi-node_v2"),
     "guide-transport": _with(mesh_guide_compatible=True, mesh_host_login=True, mesh_ssh_port=22, mesh_topology="all"),
-    "left-out": _with(rocemesh_skip_hosts="esx001.example.com, gpu002", rocemesh_accept_boot=["gpu003"]),
+    "head-of-all": _with(mesh_topology="all", mesh_head="gpu002"),
+    "left-out": _with(rocemesh_skip_hosts="esx001.example.com, gpu002", rocemesh_accept_boot=["gpu003"],
+                      rocemesh_adopt_maintenance=["esx002.example.com"]),
     "devices-of-nccl": _with(run_env={"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_SOCKET_IFNAME": "^docker,lo"}),
     "interfaces-by-beginning": _with(run_env={"NCCL_IB_HCA": "mlx5", "NCCL_SOCKET_IFNAME": "eth"},
                                      rocemesh_adopt_maintenance="esx001.example.com,host-21",

@@ -108,7 +108,7 @@ def test_the_words_of_each_problem_are_those_of_its_text() -> None:
 
 
 # Problems by the shape of a line.
-SHAPES = {code for table in ("nic_changed", "warned", "failed") for code in nccl_log._LINES.table[table].values()}
+SHAPES = {code for table in ("nic_changed", "warned", "failed") for code in nccl_log.LINES.table[table].values()}
 
 
 def test_each_text_has_words_for_its_fields_that_format_takes() -> None:

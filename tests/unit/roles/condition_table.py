@@ -428,6 +428,10 @@ TASKS = (
         (
             ({"guest_ofed_url": ""}, "guest_ofed_url (it is empty)"),
             ({"guest_ofed_checksum": "md5:1"}, "(it is md5:1)"),
+            (
+                {"guest_ofed_url": "https://a:p@w@mirror/x.tgz", "guest_ofed_checksum": ""},
+                "(it is https://mirror/x.tgz)",
+            ),
             ({"guest_ofed_url": "", "guest_ofed_profile": "none"}, SKIPPED),
         ),
     ),
@@ -461,6 +465,7 @@ TASKS = (
             ({"guest_ofed_profile": "current"}, "needs guest_ofed_profile guide (it is current"),
             ({"guest_nv_peer_memory": {**ARCHIVE, "url": ""}}, "guest_nv_peer_memory.url (it is empty)"),
             ({"guest_nv_peer_memory": {**ARCHIVE, "checksum": "x"}}, "(it is x)"),
+            ({"guest_nv_peer_memory": {"url": "https://a:pw@mirror/x", "checksum": ""}}, "(it is https://mirror/x)"),
             ({"guest_nv_peer_memory": {**ARCHIVE, "version": "1.2"}}, "up to 5.2 that is 1.1-0 or 1.0-9"),
             ({"guest_nv_peer_memory": {**ARCHIVE, "version": "1.2"}, "guest_ofed_version": "5.3-1.0.0.1"}, OK),
             ({"guest_peer_memory": "auto", "guest_ofed_profile": "none"}, SKIPPED),
@@ -712,6 +717,11 @@ TASKS = (
         },
         (
             ({"ansible_limit": "gpu01"}, "With --limit gpu01".lower()),
+            (
+                {"ansible_limit": "gpu01,gpu02", "groups": {"gpu_vms": ["gpu01", "gpu02", "gpu03"]}},
+                "with --limit gpu01,gpu02",
+            ),
+            ({"ansible_limit": "all:!leaf01", "groups": {"gpu_vms": ["gpu02", "gpu01"]}}, "passes"),
             ({"ansible_play_batch": ["gpu01"]}, "gpu02 would come later"),
             ({"__mesh_head": "gpu09"}, "mesh_head is gpu09, the play has gpu01, gpu02"),
             ({"__mesh_head": "gpu09", "mesh_state": "absent"}, SKIPPED),

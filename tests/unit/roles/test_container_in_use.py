@@ -119,3 +119,15 @@ def test_absent_takes_the_ca_away_and_leaves_the_sites_client_key() -> None:
     made = [one["ansible.builtin.copy"]["dest"] for one in block if "ansible.builtin.copy" in one]
     absent: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/absent.yml").read_text())
     assert [one["ansible.builtin.file"]["path"] for one in absent if "ansible.builtin.file" in one] == made
+
+
+def test_absent_removes_by_its_digest_an_image_without_a_tag() -> None:
+    """``docker image rm`` refuses ``repository:<none>``; without --digests such a row has no digest."""
+    absent: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks/absent.yml").read_text())
+    asked, removed = (one["ansible.builtin.command"]["argv"] for one in absent if "the images of" in one["name"])
+    (row,) = [word.partition("=")[2] for word in asked if word.startswith("--format=")]
+    assert "--digests" in asked and 'eq .Tag "<none>"}}@{{.Digest}}' in row
+    given = {"__container_absent_images": {"stdout_lines": ["r/i:1", "r/i@sha256:ab", "r/i:1"]}}
+    variables = {**given, "__container_docker_socket": "/run/d.sock"}
+    found = Templar(loader=DataLoader(), variables=variables).template(trust_as_template(removed))
+    assert found == ["docker", "--host=unix:///run/d.sock", "image", "rm", "r/i:1", "r/i@sha256:ab"]

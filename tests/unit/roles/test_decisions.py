@@ -241,6 +241,7 @@ def test_layers_are_folded_from_what_their_hosts_published() -> None:
     layers = {"switch": ["switches", "said"], "vm": ["gpu_vms", "said"]}
     found = decide("site_outcomes", variables, layers=layers)["layers"]
     assert found["switch"]["changes"] == ["leaf01: a"] and found["vm"]["verified"] is None
+    assert found["switch"]["verified"] is None and list(found["switch"]["found"]) == ["leaf01"]
 
 
 def test_logins_that_should_work_and_those_that_should_not() -> None:

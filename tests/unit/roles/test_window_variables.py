@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,6 +34,18 @@ def call(playbook: str) -> dict[str, Any]:
 
 def window_variables() -> dict[str, str]:
     return dict(yaml.safe_load((ROOT / "playbooks/vars/window.yml").read_text()))
+
+
+def trusted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: trusted(each) for key, each in value.items()}
+    return [trusted(each) for each in value] if isinstance(value, list) else trust_as_template(str(value))
+
+
+def templar(**given: Any) -> Callable[[str], Any]:
+    """The value of one of the variables that the playbooks share, or of those that are given."""
+    found = Templar(loader=DataLoader(), variables={**trusted(window_variables()), **given})
+    return lambda name: found.template(trust_as_template(f"{{{{ {name} }}}}"))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +104,31 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
     assert int(templar.template(trust_as_template(window_variables()["window_lease_seconds"]))) == seconds
 
 
-@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02"])
+def test_failed_window_names_the_nodes_that_may_be_drained() -> None:
+    """Their jobs wait, and nothing else on the screen says why."""
+    (stop,) = [task for task in tasks(ROOT / "playbooks/reboot.yml") if "window_drained" in task.get("vars", {})]
+    hostvars = {
+        "gpu01": {"rocemesh_upgrade": {"packages": {"a": "1"}}},
+        "gpu02": {"rocemesh_upgrade": {"packages": {"a": "1"}, "scheduler": {"kind": "slurm"}}},
+        "gpu03": {"rocemesh_upgrade": {"scheduler": {"kind": "none"}}},
+    }
+    drained = trust_as_template(stop["vars"]["window_drained"])
+    asked = templar(hostvars=hostvars, window={"upgrade": list(hostvars)}, window_drained=drained)
+    assert asked("window_drained") == ["gpu02"]
+
+
+def test_drain_of_a_replacement_that_is_given_up_can_be_ended_by_its_message() -> None:
+    (stop,) = [
+        task for task in tasks(ROOT / "playbooks/replace.yml") if task["name"] == "Stop until the card is replaced"
+    ]
+    hostvars = {"gpu01": {"rocemesh_upgrade": {"scheduler": {"kind": "kubernetes"}}}}
+    names = {"upgraded": "gpu01", "inventory_hostname": "gpu01", "part": "nic"}
+    message = trust_as_template(stop["ansible.builtin.fail"]["msg"])
+    told = templar(hostvars=hostvars, **names, told=message)("told")
+    assert "kubectl patch node gpu01" in told and '"unschedulable":null}}' in told
+
+
+@pytest.mark.parametrize("given", ["esx01,esx02", "esx01 esx02", "esx01, esx02", ["esx01", "esx02"]])
 @pytest.mark.parametrize(
     ("name", "variable"),
     [
@@ -100,10 +137,24 @@ def test_the_lease_outlasts_the_jobs_that_an_upgrade_waits_for(variables: dict[s
         ("window_adopted", "rocemesh_adopt_maintenance"),
     ],
 )
-def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: str) -> None:
+def test_names_are_taken_apart_as_preflight_takes_them(name: str, variable: str, given: Any) -> None:
     """A name that is left out counts: else its host is restarted."""
-    templar = Templar(loader=DataLoader(), variables={"hostvars": {"localhost": {}}, variable: given})
-    assert templar.template(trust_as_template(window_variables()[name])) == words(given) == ["esx01", "esx02"]
+    assert templar(hostvars={"localhost": {}}, **{variable: given})(name) == words(given) == ["esx01", "esx02"]
+
+
+def test_proof_leaves_out_host_and_vms_of_a_name_that_is_left_out() -> None:
+    """One of two VMs is named: its host has no window, and the other VM waits as well."""
+    plan = [
+        {"host": "esx01", "left_out": "gpu01: named in rocemesh_skip_hosts", "vms": ["gpu01", "gpu02"]},
+        {"host": "esx02", "left_out": "", "vms": ["gpu03"]},
+    ]
+    (play,) = [
+        play for play in load(ROOT / "playbooks/ats.yml") if play["hosts"] not in ("esxi_hosts", "localhost,all")
+    ]
+    given = {"hostvars": {"localhost": {"window_plan": plan}}, "site_unsettled": ["gpu01", "gpu02", "gpu03"]}
+    asked = templar(**given, rocemesh_skip_hosts="gpu01", hosts=trust_as_template(play["hosts"]))
+    assert asked("window_left") == ["gpu01", "esx01", "gpu01", "gpu02"]
+    assert asked("hosts") == ["gpu03"]
 
 
 @pytest.mark.parametrize(

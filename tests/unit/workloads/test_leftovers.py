@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Callable, Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.action.mpi_job import with_mark
+from ansible_collections.rocemesh.multinode.plugins.action.mpi_job import with_mark, without_secrets
 
 from tests.unit.decisions import decide
 
@@ -178,6 +178,12 @@ def test_only_a_job_of_the_site_that_is_over_may_be_ended() -> None:
 )  # fmt: skip
 def test_mpirun_is_told_to_pass_the_mark_on_and_no_other_program_is(argv: list[str], expected: list[str]) -> None:
     assert with_mark(argv) == expected
+
+
+def test_secret_of_a_rank_is_on_no_command_line() -> None:
+    argv = ["mpirun", "-x", "WANDB_API_KEY=a=b", "-x", "NCCL_DEBUG=INFO", "-x", "TOKENIZERS_PARALLELISM=0", "train"]
+    expected = ["mpirun", "-x", "WANDB_API_KEY", *argv[3:]]
+    assert without_secrets(argv) == (expected, {"WANDB_API_KEY": "a=b"})
 
 
 # ---- is it over -----------------------------------------------------------------------------------------------------

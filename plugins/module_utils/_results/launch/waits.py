@@ -13,6 +13,7 @@ import dataclasses
 from typing import Match
 
 from ..._judge.packs.loader import form
+from ..readers.nccl_log import LINES
 
 _LIMIT = 1 << 16
 KEPT = 300  # characters of a line that are kept as evidence
@@ -60,7 +61,7 @@ class Waits:
             return
         who = form("wait_who").search(text)
         rank = int(who["who"]) if rank is None and who else rank
-        for match in form("wait_watchdog").finditer(text):
+        for match in LINES["wait_watchdog"].finditer(text):
             # The number in brackets is that of the process group, which is not the job's in groups of a part of it.
             number = int(match["rank"]) if rank is None else rank
             self._wait(number, match, text)

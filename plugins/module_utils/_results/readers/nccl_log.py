@@ -13,7 +13,6 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
-from ..._judge.packs.loader import form
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -24,7 +23,7 @@ _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
 _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
-_LINES = Patterns("nccl_log.yml")
+LINES = Patterns("nccl_log.yml")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
@@ -154,14 +153,14 @@ class Reader(LogReader[NcclLog]):
             self._record(record)
         if self._taken is not None:
             self._taken += found
-        for said in form("wait_watchdog").finditer(line.text):
+        for said in LINES["wait_watchdog"].finditer(line.text):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        for said in form("work_status").finditer(line.text) if "last completed" in line.text else ():
-            self._done.setdefault(int(said["rank"] or said["own"]), int(said["completed"]))
+        for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
+            self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found:
-            version = _LINES["version"].search(line.text)
+            version = LINES["version"].search(line.text)
             if version:
                 self._log.lines += 1
                 self._log.versions.setdefault(version["version"])
@@ -234,16 +233,16 @@ class Reader(LogReader[NcclLog]):
         text = line.text
         starts: list[tuple[int, int, Process, int | None, str, int]] = []
         previous = 0
-        for mark in _LINES["mark"].finditer(text):
+        for mark in LINES["mark"].finditer(text):
             window = text[max(previous, mark.start() - _PREFIX_WINDOW) : mark.start()]
-            prefix = _LINES["prefix"].search(window)
+            prefix = LINES["prefix"].search(window)
             if prefix is None or (not mark["word"] and prefix["device"] is None):
                 # Without a prefix only NCCL's own word makes it a line of NCCL (quoted logs are often cut so).
                 if mark["word"] and not window.rstrip().endswith(("'", '"')):
                     starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"], 0))
                     previous = mark.end()
                 continue
-            if _LINES["quoted"].search(window, 0, prefix.start()) and not _LINES["json"].match(text):
+            if LINES["quoted"].search(window, 0, prefix.start()) and not LINES["json"].match(text):
                 previous = mark.end()
                 continue
             host = self._host(prefix["host"], int(prefix["pid"]))
@@ -300,18 +299,18 @@ class Reader(LogReader[NcclLog]):
         if "via COLLNET/" in record.text:
             self._log.collnet += 1
             return False
-        match = _LINES["channel"].search(record.text)
+        match = LINES["channel"].search(record.text)
         if not match:
             return False
         via = match["via"]
         network, device, gdr = "", None, False
-        net = _LINES["net"].match(via)
+        net = LINES["net"].match(via)
         if net:
             # Text of another program may follow without a blank; what is not a whole word of NCCL stays unknown.
             suffixes = [part for part in net["suffixes"].split("/") if part]
-            gdr = any(_LINES["gdr_suffix"].fullmatch(part) for part in suffixes)
+            gdr = any(LINES["gdr_suffix"].fullmatch(part) for part in suffixes)
             # A word that this reader does not know may name another path.
-            readable = all(_LINES["suffix"].fullmatch(part) for part in suffixes)
+            readable = all(LINES["suffix"].fullmatch(part) for part in suffixes)
             # "via NET/IB/1" may be the beginning of "via NET/IB/12/GDRDMA": without newline it proves nothing.
             cut = not gdr and (not record.ended or via[net.end() :].startswith("/"))
             if not readable or cut:
@@ -319,7 +318,7 @@ class Reader(LogReader[NcclLog]):
             else:
                 kind, network, device = "net", net["network"], int(net["device"])
         else:
-            local = _LINES["local"].match(via)
+            local = LINES["local"].match(via)
             kind = str(local.lastgroup) if local else "unknown"
         if kind == "unknown":
             self._problem("unreadable_channel", line=record.text[:_KEPT])
@@ -336,16 +335,16 @@ class Reader(LogReader[NcclLog]):
         return True
 
     def _init(self, record: _Record) -> bool:
-        match = _LINES["init"].search(record.text)
+        match = LINES["init"].search(record.text)
         if not match:
-            said = _LINES["said"].match(record.text)
+            said = LINES["said"].match(record.text)
             if said:
                 rank, nranks = int(said["rank"]), int(said["nranks"])
                 device = record.device if said["device"] is None else int(said["device"])
                 named = Rank(record.process, rank, nranks, device, "", "", False)
                 self._said.setdefault((record.process, record.tid), named)
             return said is not None
-        found, split = _LINES["comm_id"].search(match["rest"]), _LINES["split"].search(record.text)
+        found, split = LINES["comm_id"].search(match["rest"]), LINES["split"].search(record.text)
         begun = "" if match["state"] == "Init START" else self._comms.get((record.process, match["at"]), "")
         comm = found["id"] if found else begun
         if split and not comm:  # since 2.23 NCCL prints whose part it is, at its start and at its end
@@ -365,7 +364,7 @@ class Reader(LogReader[NcclLog]):
         return True
 
     def _gdr_line(self, record: _Record) -> bool:
-        found = _LINES["gdr_device"].match(record.text) or _LINES["gdr_pair"].match(record.text)
+        found = LINES["gdr_device"].match(record.text) or LINES["gdr_pair"].match(record.text)
         if not found:
             return False
         said = found.groupdict()
@@ -378,8 +377,8 @@ class Reader(LogReader[NcclLog]):
 
     def _net(self, record: _Record) -> bool:
         text, host = record.text, record.process.host or ""
-        using = _LINES["ib_using"].match(text) or _LINES["ib_old"].match(text)
-        virtual, sockets = _LINES["ib_virtual"].match(text), _LINES["socket_using"].match(text)
+        using = LINES["ib_using"].match(text) or LINES["ib_old"].match(text)
+        virtual, sockets = LINES["ib_virtual"].match(text), LINES["socket_using"].match(text)
         if using:
             self._ib(record.process, using["devices"])
             oob = using.groupdict().get("oob")
@@ -390,10 +389,10 @@ class Reader(LogReader[NcclLog]):
             layer = layers.pop() if len(layers) == 1 else ""
             self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, layer))
         elif sockets:
-            for match in _LINES["socket_interface"].finditer(sockets["interfaces"]):
+            for match in LINES["socket_interface"].finditer(sockets["interfaces"]):
                 self._log.sockets[host].setdefault(f"{match['name']} {match['address']}")
         elif not self._complain(record, "nic_changed"):
-            if not _LINES["ib_none"].match(text):
+            if not LINES["ib_none"].match(text):
                 return False
             self._log.no_ib_device.setdefault(record.process)
         return True
@@ -401,18 +400,18 @@ class Reader(LogReader[NcclLog]):
     def _ib(self, process: Process, devices: str) -> None:
         """The NICs that NCCL uses."""
         host, hcas = process.host or "", self._log.hcas
-        for merged in _LINES["ib_merged"].finditer(devices):
-            parts = list(_LINES["ib_device"].finditer(merged["parts"]))
+        for merged in LINES["ib_merged"].finditer(devices):
+            parts = list(LINES["ib_device"].finditer(merged["parts"]))
             for first in parts[:1]:
                 name = "+".join(part["name"] for part in parts)
                 hcas.setdefault(Hca(host, int(merged["index"]), name, int(first["port"]), first["layer"]))
-        for match in _LINES["ib_device"].finditer(_LINES["ib_merged"].sub("", devices)):
+        for match in LINES["ib_device"].finditer(LINES["ib_merged"].sub("", devices)):
             hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
         self._log.relaxed[process] = self._log.relaxed.get(process, False) or "[RO]" in devices
 
     def _rest(self, record: _Record) -> None:
         text, log = record.text, self._log
-        network, environment = _LINES["network"].match(text), _LINES["environment"].match(text)
+        network, environment = LINES["network"].match(text), LINES["environment"].match(text)
         if network:
             name = network["name"] or network["old"] or network["new"]
             if record.ended or name in ("IB", "Socket"):
@@ -422,7 +421,7 @@ class Reader(LogReader[NcclLog]):
             if len(values) < _ENVIRONMENT_VALUES:
                 values.setdefault(environment["value"])
         elif not self._planned(record) and not self._was_connected(record):
-            bootstrap, version = _LINES["bootstrap"].match(text), _LINES["version"].search(text)
+            bootstrap, version = LINES["bootstrap"].match(text), LINES["version"].search(text)
             if bootstrap and record.process.host:
                 log.sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
             elif version:
@@ -431,7 +430,7 @@ class Reader(LogReader[NcclLog]):
     def _planned(self, record: _Record) -> bool:
         """Neighbours in rings and trees."""
         text = record.text
-        ring, whole = _LINES["ring"].match(text), _LINES["whole_ring"].match(text)
+        ring, whole = LINES["ring"].match(text), LINES["whole_ring"].match(text)
         if ring:
             before, rank, after = int(ring["before"]), int(ring["rank"]), int(ring["after"])
             self._neighbours(record, "ring", ring["number"], [(before, rank), (rank, after)])
@@ -441,7 +440,7 @@ class Reader(LogReader[NcclLog]):
             if len(around) == self._size(record) == len(set(around)):
                 self._neighbours(record, "ring", whole["number"], list(zip(around, [*around[1:], around[0]])))
         elif text.startswith("Trees "):
-            for tree in _LINES["tree"].finditer(text):
+            for tree in LINES["tree"].finditer(text):
                 rank = int(tree["rank"])
                 beside = [int(number) for number in [*tree["down"].split("/"), tree["up"]]]
                 pairs = [pair for other in beside for pair in ((other, rank), (rank, other))]
@@ -453,7 +452,7 @@ class Reader(LogReader[NcclLog]):
     def _was_connected(self, record: _Record) -> bool:
         if not record.text.startswith("Connected "):
             return False
-        connected, rings = _LINES["connected"].match(record.text), _LINES["summary"].match(record.text)
+        connected, rings = LINES["connected"].match(record.text), LINES["summary"].match(record.text)
         if connected:
             self._log.connected[record.process].setdefault((self._comm(record), str(connected.lastgroup)))
         if rings:
@@ -463,16 +462,16 @@ class Reader(LogReader[NcclLog]):
 
     def _warning(self, record: _Record) -> None:
         text, process = record.text, record.process.name
-        completion, call = _LINES["completion"].search(text), _LINES["call"].search(text)
+        completion, call = LINES["completion"].search(text), LINES["call"].search(text)
         if completion:
             status = completion["error"] or completion["status"]
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             said = {"status": status, "vendor": completion["vendor"], "peer": peer}
-            self._problem(_LINES.table["completions"].get(status, "ib_completion_error"), process=process, **said)
+            self._problem(LINES.table["completions"].get(status, "ib_completion_error"), process=process, **said)
         elif call:
-            error, hint = (call["error"] or "no reason given").strip(), _LINES.table["hints"].get(call["call"], "")
+            error, hint = (call["error"] or "no reason given").strip(), LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
-        elif not self._complain(record, "warned") and record.level == "WARN" and not _LINES["optional"].search(text):
+        elif not self._complain(record, "warned") and record.level == "WARN" and not LINES["optional"].search(text):
             self._complain(record, "failed")
         if len(self._log.warnings) < _WARNINGS:
             self._log.warnings.setdefault(f"{process}: {text[:_KEPT]}")
@@ -493,7 +492,7 @@ class Reader(LogReader[NcclLog]):
 
     def _complain(self, record: _Record, shapes: str) -> bool:
         """Whether the line has one of these shapes, each of which is a problem."""
-        name = next((name for shape, name in _LINES.table[shapes].items() if _LINES[shape].search(record.text)), None)
+        name = next((name for shape, name in LINES.table[shapes].items() if LINES[shape].search(record.text)), None)
         if name is not None:
             self._problem(name, process=record.process.name, line=record.text[:_KEPT])
         return name is not None

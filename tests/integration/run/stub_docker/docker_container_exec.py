@@ -18,7 +18,8 @@ JOB = "/tmp/rocemesh-job-"
 
 def main() -> None:
     module = AnsibleModule(
-        {"container": {"type": "str"}, "argv": {"type": "list", "elements": "str"}}, supports_check_mode=True
+        {"container": {"type": "str"}, "argv": {"type": "list", "elements": "str"}, "env": {"type": "dict"}},
+        supports_check_mode=True,
     )
     argv = module.params["argv"]
     folder = ROOT / os.environ["STUB_HOST"]
@@ -32,7 +33,7 @@ def main() -> None:
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "PATH": f"{ROOT / 'bin'}:{os.environ['PATH']}"},
+        env={**os.environ, **(module.params["env"] or {}), "PATH": f"{ROOT / 'bin'}:{os.environ['PATH']}"},
     )
     module.exit_json(changed=True, rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
