@@ -1,6 +1,4 @@
-"""Where no rule says more than that something fails: candidates by what a person's lines are about, and the words of
-a program that ended. What a program prints is not guessed from its nouns: that misleads eight times of nine. Pure.
-"""
+"""Where no rule says more: what the nouns of a person's lines are about, and the last words of a program. Pure."""
 
 from __future__ import annotations
 
