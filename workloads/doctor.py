@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options = parser.parse_args(arguments)
     except SystemExit as ended:  # argparse ends with 2, which means faulty here
-        return 1 if ended.code else 0
+        return min(int(ended.code or 0), 1)
     doctor = _doctor()
     try:
         if options.bundle == "-":
