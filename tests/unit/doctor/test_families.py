@@ -15,7 +15,7 @@ FAMILIES = (
         "RuntimeError: cudaGetDeviceCount() Error 304: OS call failed or operation not supported on this OS",
     ),
     ("gpu_fault", "| Diagnostic            | Fail - All GPUs |\n|     | PCIe | Fail |"),
-    ("gpu_fault", "        Pending                           : Yes"),
+    ("gpu_needs_reset", "        Pending                           : Yes"),
     ("mpich_failed", "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1"),
     ("command_not_on_path", "bash: line 1: deepspeed: command not found"),
     (
