@@ -122,8 +122,10 @@ def test_no_secret_in_output_report_or_temp_file(first_run: Run, scratch: pathli
     for path in left:
         if path.is_file():
             texts[str(path)] = path.read_text(errors="replace")
-    secrets = site_run.secrets()
-    found = [f"{name} in {where}" for where, text in texts.items() for name, secret in secrets.items() if secret in text]
+    known = site_run.secrets()
+    found = [
+        f"{name} in {where}" for where, text in texts.items() for name, secret in secrets.items() if secret in text
+    ]
     assert not found
     private = [where for where, text in texts.items() if "PRIVATE KEY" in text]
     assert not private, "a private key is printed or left behind"
