@@ -122,7 +122,7 @@ def test_no_secret_in_output_report_or_temp_file(first_run: Run, scratch: pathli
     for path in left:
         if path.is_file():
             texts[str(path)] = path.read_text(errors="replace")
-    known = site_run.secrets()
+    secrets = site_run.secrets()
     found = [
         f"{name} in {where}" for where, text in texts.items() for name, secret in secrets.items() if secret in text
     ]
