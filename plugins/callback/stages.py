@@ -144,10 +144,8 @@ class CallbackModule(_Default):  # type: ignore[misc]
             self._show(stages.text_of(result._result.get("msg")))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        found = {
-            **result._result,
-            "run_once": result._task.run_once,
-        }  # the default callback takes the items of a loop out
+        # A copy: the default callback takes the items of a loop out.
+        found = {**result._result, "run_once": result._task.run_once}
         super().v2_runner_on_failed(result, ignore_errors)
         if not ignore_errors:
             self._progress.failed(result._host.get_name(), result._task.get_name(), found)
