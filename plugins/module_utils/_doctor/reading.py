@@ -175,7 +175,7 @@ class Reading:
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ", b"host ")) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
             if match["row"]:
-                self._prompts += [(at, match["row"].decode()), (at + _ROWS, "")]
+                self._prompts += [(at, match["row"].decode()), (at + _ROWS, "")] if len(self._prompts) < _VALUES else []
                 continue
             if match["host"] and len(self._prompts) < _VALUES:
                 self._prompts.append((at, match["host"].decode()))
@@ -218,7 +218,7 @@ class Reading:
 
     @property
     def printed(self) -> bool:
-        """Not a few lines of a person: more than these, or half of them have the form of a program's."""
+        """Not a few lines of a person: more than these, or most of them have the form of a program's."""
         forms = sum(form("printed").search(hit.quote) is not None for hit in self.opening)
         return not self.spoken or 2 * forms > len(self.opening)
 
