@@ -8,7 +8,7 @@ from typing import Iterator
 
 import pytest
 
-from tests.unit.roles.collection import PLAYBOOKS, ROLES, ROOT, defaults, entry_points, role_file, tasks
+from tests.unit.roles.collection import PLAYBOOKS, ROLES, ROOT, defaults, entry_points, tasks
 
 PRIVATE = re.compile(rf"\b__({'|'.join(sorted(ROLES, key=len, reverse=True))})_\w+")
 INCLUDES = ("ansible.builtin.include_role", "ansible.builtin.import_role")
