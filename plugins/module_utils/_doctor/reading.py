@@ -48,6 +48,8 @@ _PROMPT = re.compile(
     rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
     rb"|^ *host +: (?P<row>[\w.-]+)$"
 )
+# What such a command prints is of other hosts than the prompt's.
+_ELSEWHERE = re.compile(rb"(?:sudo )?(?:kubectl|oc|ssh|pdsh|clush|ansible|srun|mpi(?:run|exec)\b.*host)\b")
 _ANSWERS = 8
 _ROWS = 6
 
@@ -179,7 +181,7 @@ class Reading:
                 self._prompts += [(at, match["row"].decode()), (at + _ROWS, "")] if len(self._prompts) < _VALUES else []
                 continue
             if match["host"] and len(self._prompts) < _VALUES:
-                self._prompts.append((at, match["host"].decode()))
+                self._prompts.append((at, "" if _ELSEWHERE.match(match["command"]) else match["host"].decode()))
             for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):
                 if _PROMPT.match(line):
                     break
