@@ -26,8 +26,16 @@ def alarms(text: str, *more: str) -> bool:
 @functools.lru_cache(maxsize=1)
 def _asked() -> re.Pattern[str]:
     """What a line that alarms has in lower case, at the head of a word; most lines are spared the question."""
-    words = [word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms"))]
-    return re.compile(rf"\b{tree(words)}|{form('inside_words', 'alarms').pattern}")
+    return re.compile(rf"\b{tree(_heads())}|{form('inside_words', 'alarms').pattern}")
+
+
+def _heads() -> list[str]:
+    return [word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms"))]
+
+
+def alarm_words() -> list[str]:
+    """Of these words, in lower case, every line for which `may_alarm` has one."""
+    return [*_heads(), *(way.text for way in all_ways(form("inside_words", "alarms")))]
 
 
 def bare(text: str) -> str:

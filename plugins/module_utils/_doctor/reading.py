@@ -16,7 +16,7 @@ from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign, groups_of
 from .._judge.words import Index, letters_of, way_of, ways_of
 from . import fabric, facts
-from .alarms import alarms, bare, may_alarm, says, says_failure
+from .alarms import alarm_words, alarms, bare, may_alarm, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
@@ -68,10 +68,10 @@ class _Shape:
 
 @functools.lru_cache(maxsize=4)
 def _index(signs: tuple[Sign, ...]) -> Index[int]:
-    """Of the numbers of signs, and behind them those of readers. Once per set of signs."""
+    """Of the numbers of signs; behind them those of readers, and one for words that alarm. Once per set of signs."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.pattern)]
     of_readers = [(n, way_of(word)) for n, reader in enumerate(READERS, len(signs)) for word in reader().words]
-    return Index([*of_signs, *of_readers])
+    return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way_of(word)) for word in alarm_words())])
 
 
 class Reading:
@@ -92,7 +92,7 @@ class Reading:
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
         self._named = {sign.name: sign for sign in signs} | reader_signs()
-        self._index = _index(self._signs)
+        self._index, self._alarm_words = _index(self._signs), len(signs) + len(READERS)
         # Shape of a line: each digit a 0.
         self._shapes: dict[str, _Shape] = {}
         # Forms without a word of any sign: the same in every piece, for words hold no digits.
@@ -162,7 +162,8 @@ class Reading:
         """Whether a line of this form may say anything, whatever its figures are."""
         lower = form.lower().decode("utf-8", "replace")
         heading = lower.rstrip().endswith(":")  # it is read with the line below it
-        return heading or bool(self._index.possible(lower)) or may_alarm(lower)
+        found = self._index.asked(lower)
+        return heading or len(found) > (self._alarm_words in found) or (bool(found) and may_alarm(lower))
 
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
@@ -307,8 +308,8 @@ class Reading:
         known = self._shapes.get(shape)
         if known is None:
             signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
-            found, first_reader = self._index.possible(letters_of(text)), len(self._signs)
-            read = tuple(sorted(number - first_reader for number in found if number >= first_reader))
+            found, first_reader, words = self._index.possible(letters_of(text)), len(self._signs), self._alarm_words
+            read = tuple(sorted(number - first_reader for number in found if first_reader <= number < words))
             trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
             possible = {n: ways for n, ways in found.items() if n < first_reader and not trace}
             if typed:
@@ -323,7 +324,7 @@ class Reading:
             tested = any(self._signs[number].test is not None for number in possible)
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
-            troubled = alarms(text, "demand") and not (trace or typed)
+            troubled = words in found and alarms(text, "demand") and not (trace or typed)
             known = _Shape(tuple(signs), read, troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()

@@ -45,16 +45,6 @@ class Way:
         """The first set holds words of three letters or more."""
         return bool(self.needs) and min(map(len, self.needs[0])) >= SHORTEST
 
-    def may_match(self, lower: str, known: int = 0) -> bool:
-        """``known``: how many of the first sets the line is known to have a word of."""
-        for words in self.needs[known:]:
-            for word in words:
-                if word in lower:
-                    break
-            else:
-                return False
-        return True
-
 
 def letters_of(text: str) -> str:
     """In lower case, without digits."""
@@ -162,41 +152,71 @@ def _digits(parsed: Any) -> bool:
 class Index(Generic[Key]):
     """Which of many patterns a line may match. Lines have many tokens in common: what is in a token is kept."""
 
-    _LETTERS, _LINE = 64, 512  # of a token and of a line that are kept: longer ones hardly come again
+    _LETTERS, _LINE, _TOKENS = 64, 512, 50_000  # of a token and of a line that are kept: longer ones hardly come again
 
     def __init__(self, ways: Iterable[tuple[Key, Way]]) -> None:
-        self._ways: dict[str, list[tuple[Key, Way]]] = {"": []}  # "": those without a word of three letters
+        # A word -> which ways need it, and what else they need; "": those without a word of three letters.
+        self._ways: dict[str, list[tuple[Key, Way, tuple[tuple[str, ...], ...]]]] = {"": []}
         for key, way in ways:
             for word in way.needs[0] if way.has_words else ("",):
-                self._ways.setdefault(word, []).append((key, way))
-        # The longest part of a word without a space -> the words with it; parts by their first letters.
+                self._ways.setdefault(word, []).append((key, way, way.needs[1:] if word else way.needs))
+        # What is between two spaces is a token -> the words with it. Of other words the longest part is within a token;
+        # parts by their first letters.
+        self._whole: dict[str, list[str]] = {}
         self._parts: dict[str, dict[str, list[str]]] = {}
         for word in sorted(self._ways.keys() - {""}):
-            part = max(word.split(" "), key=len)
-            self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
+            parts = word.split(" ")
+            inner, part = max(parts[1:-1], key=len, default=""), max(parts, key=len)
+            if inner:
+                self._whole.setdefault(inner, []).append(word)
+            else:
+                self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
-        self._kept = functools.lru_cache(maxsize=50_000)(self._words_of)
-        self._answers = functools.lru_cache(maxsize=4096)(self._possible)
+        self._known: set[str] = set()  # tokens; those with words, and which
+        self._words: dict[str, tuple[str, ...]] = {}
+        self._answers = functools.lru_cache(maxsize=4096)(self.asked)
 
     def possible(self, letters: str) -> Mapping[Key, list[Way]]:
-        """``letters``: `letters_of` a line. Answers are kept: most lines differ in their figures alone."""
-        return (self._answers if len(letters) <= self._LINE else self._possible)(letters)
+        """As `asked`. Answers are kept: most lines differ in their figures alone."""
+        return (self._answers if len(letters) <= self._LINE else self.asked)(letters)
 
-    def _possible(self, letters: str) -> Mapping[Key, list[Way]]:
+    def asked(self, letters: str) -> Mapping[Key, list[Way]]:
+        """``letters``: `letters_of` a line."""
+        tokens = set(letters.split(" "))
         words = {""}
-        for token in set(letters.split(" ")):
-            words.update((self._kept if len(token) <= self._LETTERS else self._words_of)(token))
+        for token in tokens - self._known:
+            words.update(self._learn(token))
+        for token in tokens & self._words.keys():
+            words.update(self._words[token])
         found: dict[Key, list[Way]] = {}
         for word in words:
-            for key, way in self._ways[word] if " " not in word or word in letters else ():
-                if way.may_match(letters, 1 if word else 0):
-                    found.setdefault(key, []).append(way)
+            if " " not in word or word in letters:
+                for key, way, needs in self._ways[word]:
+                    for others in needs:
+                        for other in others:
+                            if other in letters:
+                                break
+                        else:
+                            break
+                    else:
+                        found.setdefault(key, []).append(way)
         return found
+
+    def _learn(self, token: str) -> tuple[str, ...]:
+        words = self._words_of(token)
+        if len(token) <= self._LETTERS:
+            if len(self._known) >= self._TOKENS:
+                self._known.clear()
+                self._words.clear()
+            self._known.add(token)
+            if words:
+                self._words[token] = words
+        return words
 
     def _words_of(self, token: str) -> tuple[str, ...]:
         starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
         parts = (each for start in starts & self._parts.keys() for each in self._parts[start].items())
-        return tuple(word for part, words in parts if part in token for word in words)
+        return (*self._whole.get(token, ()), *(word for part, words in parts if part in token for word in words))
 
 
 def tree(words: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Iterator
 
 import pytest
 
-from tests.unit.roles.collection import PLAYBOOKS, ROLES, ROOT, defaults, entry_points, role_file, tasks
+from tests.unit.roles.collection import PLAYBOOKS, ROLES, ROOT, defaults, entry_points, tasks
 
 PRIVATE = re.compile(rf"\b__({'|'.join(sorted(ROLES, key=len, reverse=True))})_\w+")
 INCLUDES = ("ansible.builtin.include_role", "ansible.builtin.import_role")
@@ -107,14 +107,3 @@ def test_no_variable_of_a_task_is_hidden_by_a_fact_of_the_same_name(role: str) -
             if not {"ansible.builtin.include_tasks", "ansible.builtin.include_role"} & set(task):
                 own |= set(task.get("vars") or {})
     assert {(role, name) for name in kept & own} - HIDDEN_ON_PURPOSE == set()
-
-
-def test_published_command_has_the_environment_of_the_training() -> None:
-    """A reader who repeats it has to get the same run."""
-    told = [
-        task.get("vars", {}) for name in ("train.yml", "verify.yml") for task in tasks(role_file("run", "tasks", name))
-    ]
-    (trained,) = [given for given in told if "__run_step_env" in given]
-    (published,) = [given for given in told if "__run_trained" in given]
-    assert published["__run_trained_env"] == trained["__run_step_env"]
-    assert published["__run_trained"] == trained["__run_program"]
