@@ -204,6 +204,7 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ),
     ("path-of-another-run", "path", put(*PATH, "job", to="yesterday"), "disagrees", "is of run yesterday"),
     ("path-of-a-probe", "path", put(*PATH, "at", to=STARTED - 200), "missing", "the training was not observed"),
+    ("path-read-in-the-training", "path", put(*PATH, "at", to=STARTED + 20), "missing", "20 s before"),
     ("path-read-hours-later", "path", put(*PATH, "at", to=STARTED + 7200), "disagrees", "15 minutes after the"),
     ("path-read-at-no-time", "path", put(*PATH, "at", to=None), "missing", "when NCCL's log was read"),
     ("another-network-than-asked", "path", put(*PATH, "networks", to=["IBext_v8"]), "disagrees", "asked for was IB"),
