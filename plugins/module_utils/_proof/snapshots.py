@@ -15,7 +15,7 @@ import json
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from . import rdma_ports
-from .evidence import moment
+from .evidence import moment, short
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -176,14 +176,14 @@ def _unlike(
 def _replaced(
     before: Mapping[str, Any], after: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> list[str]:
-    """What says that the two readings are not of the same machine, start and cards."""
+    """What says that the two readings are not of the same machine, start, cards and speed of their links."""
     found = [
         f"its {word} was {before.get(key)} before the run and {after.get(key)} after it"
         for key, word in (("boot_id", "boot id"), ("hostname", "host name"))
-        if before.get(key) and after.get(key) and before.get(key) != after.get(key)
+        if before.get(key) and after.get(key) and short(str(before[key])) != short(str(after[key]))
     ]
     for port in set(old) & set(new):
-        for key in ("node_guid", "sys_image_guid", "serial"):
+        for key in ("node_guid", "sys_image_guid", "serial", "rate"):
             was, now = old[port].get(key), new[port].get(key)
             if was and now and was != now:
                 found.append(f"{key} of {port} was {was} before the run and {now} after it")
