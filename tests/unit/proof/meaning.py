@@ -1019,9 +1019,9 @@ def nic_is_down_afterwards(site: Site, dice: random.Random) -> Any:
 
 @kind("machine")
 def devices_are_simulated(site: Site, dice: random.Random) -> Any:
-    """One host's reading comes from a simulator."""
-    for reading in site.rdma[_host(site, dice)].values():
-        reading["simulated"] = True
+    """A reading of one host, or of its GPUs, comes from a simulator."""
+    readings = site.rdma[_host(site, dice)]
+    dice.choice([*readings.values(), readings["start"].setdefault("gpus", {})])["simulated"] = True
 
 
 @kind("machine")

@@ -233,6 +233,7 @@ ATTACKS = (
     Attack("other card after", "rdma_counters", "node_guid", replace_card("node_guid", "other")),
     Attack("other card before", "rdma_counters", "node_guid", replace_card("node_guid", "other", "before")),
     Attack("other card at the start", "rdma_counters", "node_guid", replace_card("node_guid", "other", "start")),
+    Attack("link slower afterwards", "rdma_counters", "25 Gb/sec", replace_card("rate", "25 Gb/sec (1X EDR)")),
     Attack("restarted between", "rdma_counters", "boot id", other_boot),
     Attack("readings of another host", "rdma_counters", "gpu02", copied),
     Attack("readings swapped", "rdma_counters", "gpu03", swapped),
@@ -273,6 +274,13 @@ def test_attack_is_refused_by_its_witness(attack: Attack) -> None:
     assert witness["state"] != "agrees" and attack.names in witness["evidence"], witness
 
 
+@pytest.mark.parametrize("simulated", [{"simulated": True}, {"gpus": {"simulated": True}}], ids=["NICs", "GPUs"])
+def test_devices_simulated_at_the_start_mark_the_run(simulated: dict[str, Any]) -> None:
+    inputs = ONE.inputs()
+    inputs["evidence"]["rdma"]["gpu02"]["start"].update(simulated)
+    assert verdict(inputs)["simulated"] and verdict(inputs)["state"] == "NOT PROVEN"
+
+
 def test_limit_below_the_usual_is_said_in_the_first_line() -> None:
     inputs = ONE.inputs()
     inputs["limits"] = {"least_share": 0.0001}
@@ -292,6 +300,11 @@ def more_nics(layer: str) -> Change:
     return replaced("mlx5_0:1/RoCE [RO]", f"mlx5_0:1/RoCE [1]mlx5_9:1/{layer} [RO]")
 
 
+def suffix_of_dhcp(inputs: Inputs) -> None:
+    for host, after in readings(inputs, "after"):
+        after["hostname"] = f"{host}.lease.example.com"
+
+
 def counters(names: dict[str, int]) -> Change:
     def change(inputs: Inputs) -> None:
         for _host, reading in readings(inputs):
@@ -305,6 +318,7 @@ def counters(names: dict[str, int]) -> Change:
     ("change", "run"),
     [
         pytest.param(upper, ONE, id="host names in upper case"),
+        pytest.param(suffix_of_dhcp, ONE, id="suffix of a DHCP lease after the run"),
         pytest.param(more_nics("RoCE"), ONE, id="storage NIC that no channel takes"),
         pytest.param(more_nics("IB"), ONE, id="InfiniBand card that no channel takes"),
         pytest.param(counters({"rx_discards_phy": 3}), ONE, id="discards of the whole port only"),
