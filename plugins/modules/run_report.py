@@ -143,8 +143,8 @@ options:
       nccl_path:
         description:
           - The data path in NCCL's log, as the filter P(rocemesh.multinode.nccl_path#filter) returns it, with C(job)
-            (name of the run) and C(at) (when the log of the training was read, in seconds since 1970, UTC). A log that was
-            read before the training ended is a part of it, or that of a probe, and proves nothing.
+            (name of the run) and C(at) (when the log of the training was read, in seconds since 1970, UTC). A log
+            that was read before the training ended is a part of it, or that of a probe, and proves nothing.
         type: dict
       rdma:
         description:
