@@ -340,6 +340,18 @@ def no_switch(inputs: Inputs) -> None:
     del inputs["evidence"]["switches"]
 
 
+def bonds(inputs: Inputs) -> None:
+    """Each NIC is a bond over two switches."""
+    switches = inputs["evidence"]["switches"]
+    for word in ("before", "after"):
+        for number, port in enumerate(switches["sw01"][word]["ports"].values()):
+            port["neighbors"] = [{"system": f"gpu{number + 1:02}"}]
+    switch_times(0.5)(inputs)
+    switches["sw02"] = copy.deepcopy(switches["sw01"])
+    for port in switches["sw02"]["after"]["ports"].values():
+        port["counters"]["tx_roce_packets"] += 17
+
+
 def virtual(inputs: Inputs) -> None:
     counters({})(inputs)
     for _host, reading in readings(inputs):
@@ -352,6 +364,7 @@ def virtual(inputs: Inputs) -> None:
     [
         pytest.param(no_switch, ONE, "not observed: counters of the switch", id="tenant without the switch"),
         pytest.param(virtual, ONE, "discards were not read", id="virtual functions"),
+        pytest.param(bonds, ONE, "4 NICs, 8 ports", id="bonds over two switches"),
         pytest.param(nothing, Run("slow", share=0.45), "46 % of what the links carry", id="slow system of PCI Express"),
     ],
 )
