@@ -338,6 +338,12 @@ def test_true_evidence_is_proven(change: Change, run: Run) -> None:
 
 def no_switch(inputs: Inputs) -> None:
     del inputs["evidence"]["switches"]
+    inputs["layers"]["switch"].update(verified=None, found={})
+
+
+def no_vcenter(inputs: Inputs) -> None:
+    for layer in ("esxi", "vm"):
+        inputs["layers"][layer].update(verified=None, found={})
 
 
 def bonds(inputs: Inputs) -> None:
@@ -363,6 +369,7 @@ def virtual(inputs: Inputs) -> None:
     ("change", "run", "names"),
     [
         pytest.param(no_switch, ONE, "not observed: counters of the switch", id="tenant without the switch"),
+        pytest.param(no_vcenter, ONE, "not checked: ESXi hosts", id="tenant without vCenter"),
         pytest.param(virtual, ONE, "discards were not read", id="virtual functions"),
         pytest.param(bonds, ONE, "4 NICs, 8 ports", id="bonds over two switches"),
         pytest.param(nothing, Run("slow", share=0.45), "46 % of what the links carry", id="slow system of PCI Express"),

@@ -175,7 +175,7 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ("unfinished-rank", "ranks", problem("result", "unfinished"), "disagrees", "because"),
     # --------------------------------------------------------------------------------------------------------- layers
     ("layer-not-as-wanted", "layers", put("layers", "nic", "verified", to=False), "disagrees", "not as wanted: NICs"),
-    ("layer-not-looked-at", "layers", put("layers", "vm", "verified", to=None), "missing", "not checked: VMs"),
+    ("layer-not-looked-at", "layers", put("layers", "nic", "verified", to=None), "missing", "not checked: NICs"),
     ("layer-absent", "layers", put("layers", "mesh", to=None), "missing", "not checked: ssh mesh"),
     ("one-node-not-looked-at", "layers", put("layers", "nic", "found", "gpu03", to=None), "missing", "on gpu03"),
     # ----------------------------------------------------------------------------------------------------------- path
