@@ -62,11 +62,10 @@ def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _sum(growths: Iterable[Growth]) -> Growth:
+def _bytes(growths: Iterable[Growth]) -> int | None:
     """All of them or nothing: a part of a sum is no sum."""
-    known = list(growths)
-    unknown = next((one for one in known if one.value is None), None)
-    return unknown or Growth(sum(one.value or 0 for one in known))
+    words = [one.value for one in growths]
+    return None if None in words else UNIT_BYTES * sum(filter(None, words))
 
 
 # ----------------------------------------------------------------------------------------------------------------- NICs
@@ -112,13 +111,12 @@ def _node(
         return {**_blind(why), **times}
     ports = list(new)
     grown = {
-        counter: [_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports]
+        counter: [growth(_counters(old[port]), _counters(new[port]), counter) for port in ports]
         for counter in ("port_xmit_data", "port_rcv_data")
     }
-    sent, received = map(_sum, grown.values())
-    place = _blind("; ".join(dict.fromkeys(why for why in (sent.why, received.why) if why)), ports)
-    place["sent_bytes"] = None if sent.value is None else UNIT_BYTES * sent.value
-    place["received_bytes"] = None if received.value is None else UNIT_BYTES * received.value
+    unknown = [f"{port} {one.why}" for growths in grown.values() for port, one in zip(ports, growths) if one.why]
+    place = _blind("; ".join(unknown), ports)
+    place["sent_bytes"], place["received_bytes"] = map(_bytes, grown.values())
     place["idle"] = _idle(ports, grown.values())
     place["discards"] = _discards(old, new)
     place["pauses"] = _of_class(old, new, _NIC_PAUSES)
@@ -226,10 +224,6 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
         "replaced": [],
     }
-
-
-def _labelled(port: str, found: Growth) -> Growth:
-    return found if found.value is not None else Growth(None, f"{port} {found.why}")
 
 
 def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, Any]:

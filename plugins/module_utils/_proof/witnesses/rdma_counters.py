@@ -15,12 +15,9 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     job = evidence.job
     text = judge_counters(evidence.rdma, evidence.due, doubts)
     places = (evidence.rdma or {}).get("places") or {}
-    if places:
-        lacking, strange = sorted(set(job.hosts) - set(places)), sorted(set(places) - set(job.hosts))
-        if lacking:
-            doubts.missing.append(f"not read on {few(lacking)}")
-        if strange:
-            doubts.wrong.append(f"they are of {few(strange)}, which took no part")
+    strange = sorted(set(places) - set(job.hosts))
+    if strange:
+        doubts.wrong.append(f"they are of {few(strange)}, which took no part")
     for place, seen in places.items():
         if seen.get("strange"):
             doubts.wrong.append(f"{place}: {seen['strange']}")

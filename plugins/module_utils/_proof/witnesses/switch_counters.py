@@ -37,8 +37,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
 
 
 def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> int:
-    """By LLDP the ports that counted lead to hosts of the job, to each of them by one port at least. Returns how many
-    they are if that is known of all."""
+    """By LLDP the ports that counted lead to hosts of the job, to each by one at least. Their number, if all do."""
     counted = {port: sum(both) for port, both in (seen.get("by_port") or {}).items()}
     busy = [port for port, count in counted.items() if count * len(counted) > IDLE_SHARE * sum(counted.values())]
     neighbors = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
