@@ -436,6 +436,20 @@ def test_without_networks_asked_for_the_channels_say_which_rails_were_to_be_used
     assert state == "agrees" and "gpu02: NCCL names mlx5_3" in text
 
 
+def test_host_with_fewer_ranks_than_rails_may_leave_one() -> None:
+    def one_rank_on_gpu02(inputs: dict[str, Any]) -> None:
+        idle("gpu02", 3)(inputs)
+        result = inputs["result"]
+        there = [rank for rank in result["per_rank"] if rank["host"] == "gpu02"]
+        result["per_rank"] = [rank for rank in result["per_rank"] if rank not in there[1:]]
+        for pair in inputs["evidence"]["nccl_path"]["pairs"]:
+            for side in ("send", "receive"):
+                pair[side]["devices"] = [0 if number == 3 else number for number in pair[side]["devices"]]
+
+    state, text = said("rdma_counters", one_rank_on_gpu02, run=RAILS)
+    assert state == "agrees" and "gpu02: NCCL names mlx5_3" in text
+
+
 def test_rails_in_networks_of_their_own_are_no_impossible_speed() -> None:
     fast = {
         "nccl_tests": {
