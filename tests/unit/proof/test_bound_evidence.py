@@ -300,6 +300,12 @@ def more_nics(layer: str) -> Change:
     return replaced("mlx5_0:1/RoCE [RO]", f"mlx5_0:1/RoCE [1]mlx5_9:1/{layer} [RO]")
 
 
+def links_of_esxi(inputs: Inputs) -> None:
+    for _host, reading in readings(inputs):
+        for device in reading["devices"]:
+            device["pcie"].update(current_link_speed=5.0, current_link_width=32)
+
+
 def suffix_of_dhcp(inputs: Inputs) -> None:
     for host, after in readings(inputs, "after"):
         after["hostname"] = f"{host}.lease.example.com"
@@ -371,6 +377,7 @@ def virtual(inputs: Inputs) -> None:
         pytest.param(no_switch, ONE, "not observed: counters of the switch", id="tenant without the switch"),
         pytest.param(no_vcenter, ONE, "not checked: ESXi hosts", id="tenant without vCenter"),
         pytest.param(virtual, ONE, "discards were not read", id="virtual functions"),
+        pytest.param(links_of_esxi, EIGHT, "not observed: figures below", id="link that ESXi shows its VMs"),
         pytest.param(bonds, ONE, "4 NICs, 8 ports", id="bonds over two switches"),
         pytest.param(nothing, Run("slow", share=0.45), "46 % of what the links carry", id="slow system of PCI Express"),
     ],
