@@ -154,8 +154,8 @@ options:
         type: dict
       switches:
         description: >-
-          Switch to C(before) and C(after), each C(ports) as the info modules of the switches return them, C(at) and
-          C(error).
+          Switch to C(before) and C(after), each C(ports) (of the hosts, without uplinks) as the info modules of the
+          switches return them, C(at) and C(error).
         type: dict
       fabric:
         description: >-
