@@ -133,12 +133,12 @@ def _node(
     place["mtu"] = sorted(
         {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
     )
-    # Both ports of a card have its GUID.
-    cards = {str(port.get("name")): str(port["node_guid"]) for port in new.values() if port.get("node_guid")}
+    # Both ports of a card have its GUID; that of a virtual function is zero until somebody sets it.
+    cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
     place["identity"] = {
         "hostname": str(after.get("hostname") or ""),
         "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
-        "guids": sorted(cards.values()),
+        "guids": sorted(guid for guid in cards.values() if guid.strip("0:")),
         "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
     place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]

@@ -369,6 +369,7 @@ def virtual(inputs: Inputs) -> None:
     for _host, reading in readings(inputs):
         for device in reading["devices"]:
             device["is_vf"] = True
+            device["node_guid"] = "0000:0000:0000:0000"
 
 
 @pytest.mark.parametrize(
