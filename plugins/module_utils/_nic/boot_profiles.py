@@ -24,6 +24,8 @@ TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
 _COPIES = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".swp")
 _NO = frozenset(("false", "no", "0", "off"))
+# Without quotes a value ends at a blank, and a comment may follow.
+_SHELL = re.compile(r"^\s*(?P<key>[A-Z0-9_]+)=(?P<quote>[\"'])?(?P<value>(?(quote)[^\"'\n]*|\S*))", re.MULTILINE)
 
 
 class Profile:
@@ -246,7 +248,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
         name = path.rpartition("/")[2]
         if not name.startswith("ifcfg-") or name == "ifcfg-lo" or name.endswith(_COPIES):
             continue
-        row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
+        row = {each["key"]: each["value"] for each in _SHELL.finditer(tree.files.get(path, ""))}
         if row.get("NM_CONTROLLED", "yes").lower() in _NO:
             continue
         kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else row.get("TYPE", "").lower()
@@ -257,7 +259,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             ("connection", "interface-name"): row.get("DEVICE", ""),
             ("connection", "autoconnect"): row.get("ONBOOT", "yes"),
             ("connection", "autoconnect-priority"): row.get("AUTOCONNECT_PRIORITY", "0"),
-            ("connection", "master"): row.get("MASTER", ""),
+            ("connection", "master"): row.get("MASTER") or row.get("TEAM_MASTER") or row.get("BRIDGE", ""),
             ("ethernet", "mac-address"): row.get("HWADDR", ""),
             ("ethernet", "mtu"): row.get("MTU", ""),
             ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none").lower() in ("dhcp", "bootp") else "manual",

@@ -70,6 +70,8 @@ SOUND: dict[str, tuple[Any, ...]] = {
     "manager-no-gateway": (PROFILE, KEYFILE.replace("/24", "/24,0.0.0.0")),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
     "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
+    "ifcfg-blanks": (IFCFG, STATIC.replace("\n", "  # rail 0\n") + "TYPE=Ethernet \nMTU='1500' # no jumbo frames\n"),
+    "ifcfg-bridge": (IFCFG, "DEVICE=ens224\nBRIDGE=br0\n", {"addr_info": [], "master": "br0"}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
