@@ -23,7 +23,11 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_
     InterfaceReader,
     netplan_copy,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import (
+    Link,
+    parse_links,
+    parse_routes,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 
 WANTS = "/etc/systemd/system/multi-user.target.wants"
@@ -138,6 +142,20 @@ def test_netplan_generator_without_an_answer_is_named(tmp_path: pathlib.Path) ->
 
 def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
     assert [pathlib.Path(path).name for path in InterfaceReader("gpu01").generators][:2] == ["configure", "generate"]
+
+
+@pytest.mark.parametrize(
+    "said", ["address: 198.51.100.11\nmtu: 9000\n", "auto ens224\niface ens224 inet static\n\tmtu 9000\n"]
+)
+def test_mtu_of_both_kinds_of_ifupdown(said: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "etc/network").mkdir(parents=True)
+    (tmp_path / "etc/network/interfaces").write_text(STANZA)
+
+    def run(argv: Sequence[str], _timeout: float) -> Finished:
+        return Finished(0, said, "") if argv[0] == "ifquery" else Finished(1, "", "")
+
+    keeper = InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path)).keeper(Link("ens224"), {})
+    assert (keeper.kind, keeper.mtu) == ("ifupdown", "9000")
 
 
 def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
