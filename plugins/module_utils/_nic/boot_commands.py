@@ -84,7 +84,7 @@ def _begun(words: list[str], path: str, place: str) -> Stanza:
         raise Refused(f"{place}: unknown address family {family!r}")
     if method not in ("", *_METHODS):
         raise Refused(f"{place}: unknown method {method!r}")
-    return Stanza(name, family or "inet", method or "manual", [], path)
+    return Stanza(name, family or "inet", method, [], path)
 
 
 def _sourced(tree: Tree, path: str, patterns: list[str], is_folder: bool) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
     if stanza.method in ("dhcp", "auto", "bootp"):
         planned.dhcp.add(family)
         planned.dhcp_mtu = planned.dhcp_mtu or family == 4
-    if stanza.method == "static" and row.get("address"):
+    if stanza.method in ("static", "") and row.get("address"):  # ifupdown2 needs no method
         text = row["address"] if "/" in row["address"] or "netmask" not in row else f"{row['address']}/{row['netmask']}"
         try:
             planned.addresses[str(ipaddress.ip_interface(text))] = stanza.path

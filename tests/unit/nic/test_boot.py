@@ -77,6 +77,7 @@ SOUND: dict[str, tuple[Any, ...]] = {
     "ifcfg-blanks": (IFCFG, STATIC.replace("\n", "  # rail 0\n") + "TYPE=Ethernet \nMTU='1500' # no jumbo frames\n"),
     "ifcfg-bridge": (IFCFG, "DEVICE=ens224\nBRIDGE=br0\n", {"addr_info": [], "master": "br0"}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
+    "ifupdown2": (INTERFACES, STANZA.replace(" inet static", "")),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
 }
