@@ -126,10 +126,11 @@ def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
     if stanza.method in ("dhcp", "auto", "bootp"):
         planned.dhcp.add(family)
         planned.dhcp_mtu = planned.dhcp_mtu or family == 4
-    if stanza.method in ("static", "") and row.get("address"):  # ifupdown2 needs no method
-        text = row["address"] if "/" in row["address"] or "netmask" not in row else f"{row['address']}/{row['netmask']}"
+    # ifupdown2 needs no method, and takes several addresses.
+    for text in [value for key, value in options if key == "address" and stanza.method in ("static", "")]:
+        mask = "" if "/" in text or "netmask" not in row else f"/{row['netmask']}"
         try:
-            planned.addresses[str(ipaddress.ip_interface(text))] = stanza.path
+            planned.addresses[str(ipaddress.ip_interface(text + mask))] = stanza.path
             if row.get("gateway"):
                 planned.routes[normal_route("default", row["gateway"], family)] = stanza.path
         except ValueError as error:

@@ -231,11 +231,8 @@ def parse_ofed_info(text: str) -> Release | None:
 
 def parse_dpkg(text: str) -> Release | None:
     """``PACKAGE STATUS VERSION`` lines of dpkg-query; doca-ofed is named before the kernel package that it brings."""
-    versions: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) == 3 and words[1] == "installed":
-            versions[words[0]] = words[2]
+    rows = [line.split() for line in text.splitlines()]
+    versions = {row[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
     for package, product in (("doca-ofed", "DOCA-OFED"), ("mlnx-ofed-kernel-dkms", "MLNX_OFED")):
         if package in versions:
             return Release(product, versions[package], f"package {package}")

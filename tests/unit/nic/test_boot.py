@@ -78,6 +78,11 @@ SOUND: dict[str, tuple[Any, ...]] = {
     "ifcfg-bridge": (IFCFG, "DEVICE=ens224\nBRIDGE=br0\n", {"addr_info": [], "master": "br0"}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
     "ifupdown2": (INTERFACES, STANZA.replace(" inet static", "")),
+    "ifupdown2-two": (
+        INTERFACES,
+        f"{STANZA} address 203.0.113.1/24\n",
+        {"addr_info": [ADDRESS, {**ADDRESS, "local": "203.0.113.1"}]},
+    ),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
 }
