@@ -111,7 +111,7 @@ def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, ifupdown: froze
     }
     taken: dict[str, str] = {}
     for link in [*links.values(), *made.values()]:
-        if link.name in ifupdown or _is_listed(refused, link):
+        if link.name in ifupdown or _is_listed(refused, link) or link.udev.get("NM_UNMANAGED") in ("1", "true"):
             continue
         chosen = _choose(
             [one for one in there if one.fits(link) and taken.get(one.path, link.name) == link.name], link, times
@@ -134,9 +134,8 @@ def _choose(found: list[Profile], link: Link, times: Mapping[str, int]) -> Profi
 
 
 def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
-    """unmanaged-devices and no-auto-default; the last file that sets one wins."""
-    refused: list[str] = []
-    plain: list[str] = []
+    """unmanaged-devices and no-auto-default; the last file that sets one wins, ``+=`` adds to those before it."""
+    lists: dict[str, list[str]] = {}
     found = tree.in_force(CONFIGURATION, ".conf").values()
     etc = [path for path in found if path.startswith("/etc/")]
     rest = [path for path in found if not path.startswith("/etc/")]
@@ -145,11 +144,10 @@ def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
             continue
         for section, rows in sections(tree.files.get(path, "")):
             for key, value in rows:
-                if (section, key) == ("keyfile", "unmanaged-devices"):
-                    refused = [one for one in re.split("[;,]", value) if one.strip()]
-                if (section, key) == ("main", "no-auto-default"):
-                    plain = [one for one in re.split("[;,]", value) if one.strip()]
-    return refused, plain
+                name = f"{section}.{key.rstrip('+')}"
+                before = lists.get(name, []) if key.endswith("+") else []
+                lists[name] = before + [one for one in re.split("[;,]", value) if one.strip()]
+    return lists.get("keyfile.unmanaged-devices", []), lists.get("main.no-auto-default", [])
 
 
 def _is_listed(words: list[str], link: Link) -> bool:

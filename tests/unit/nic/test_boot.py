@@ -60,7 +60,8 @@ def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tup
     unit = "networking" if path == INTERFACES else unit
     (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
     routes = parse_routes(json.dumps(row.pop("routes", [])), 4, "gpu01")
-    present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, routes)
+    link = dataclasses.replace(link, driver="mlx5_core", manager=unit, udev=row.get("udev", {}))
+    present = Present({link.name: link}, routes)
     boot = next_boot(Tree(files={path: text, **more}, links={f"{WANTS}/{unit}.service"}), present)
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
 
@@ -124,6 +125,25 @@ def test_networkd_file_for_others_loses_the_address(match: str) -> None:
 )
 def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> None:
     assert found(path, text) == (["route"], [])
+
+
+@pytest.mark.parametrize(
+    "lists", [["=driver:mlx5_core"], ["+=driver:mlx5_core;driver:vxlan", "+=interface-name:veth*,"]]
+)
+def test_manager_leaves_alone_what_one_of_its_lists_names(lists: Sequence[str]) -> None:
+    files = {
+        f"/etc/NetworkManager/conf.d/{at}.conf": f"[keyfile]\nunmanaged-devices{lists[at]}\n"
+        for at in range(len(lists))
+    }
+    assert found(PROFILE, KEYFILE, files) == (["address"], [])
+    files["/etc/NetworkManager/conf.d/9.conf"] = "[keyfile]\nunmanaged-devices=interface-name:eth0\n"
+    assert found(PROFILE, KEYFILE, files) == ([], [])
+
+
+# netplan's rules say so of what its other renderer has.
+@pytest.mark.parametrize(("value", "codes"), [("1", ["address"]), ("0", [])])
+def test_manager_leaves_alone_what_udev_marks(value: str, codes: Sequence[str]) -> None:
+    assert found(PROFILE, KEYFILE, udev={"NM_UNMANAGED": value}) == (codes, [])
 
 
 IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
