@@ -239,18 +239,21 @@ def _holds(key: str, sign: str, value: str, link: Link, late: bool) -> bool | No
     """Whether a condition of a rule fits when the device appears (None: not known); what is assigned is none."""
     if sign not in ("==", "!="):
         return True
+    words = value.split("|")
+    # A device appears under the kernel's name, eth and a number, and is seen again under the one that it is given.
+    first = ["ib0" if link.kind == "ipoib" else "eth0"]
+    either = _any(words, [link.name]) or _any([re.sub(r"[\d[].*", "*", word) for word in words], first)
     known = {
         "SUBSYSTEM": ["net"],
         "ACTION": ["add"],
         "DRIVERS": [link.driver],
         "ATTR{address}": [link.mac],
-        # A device appears under the kernel's name, and is seen again under the one that it is given.
-        "KERNEL": [] if link.renamed else [link.name],
+        "KERNEL": [] if link.renamed and either else [link.name],
         "NAME": [link.name if late else ""],
     }
     if late and link.udev and key.startswith("ENV{") and key[4] != ".":
         known[key] = [link.udev.get(key[4:-1], "")]
-    return (sign == "==") == _any(value.split("|"), known[key]) if known.get(key) else None
+    return (sign == "==") == _any(words, known[key]) if known.get(key) else None
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------

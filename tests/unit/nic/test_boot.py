@@ -60,7 +60,8 @@ def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tup
     unit = "networking" if path == INTERFACES else unit
     (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
     routes = parse_routes(json.dumps(row.pop("routes", [])), 4, "gpu01")
-    link = dataclasses.replace(link, driver="mlx5_core", manager=unit, udev=row.get("udev", {}))
+    seen = {"udev": row.get("udev", {}), "renamed": row.get("renamed", False)}
+    link = dataclasses.replace(link, driver="mlx5_core", manager=unit, **seen)
     present = Present({link.name: link}, routes)
     boot = next_boot(Tree(files={path: text, **more}, links={f"{WANTS}/{unit}.service"}), present)
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
@@ -144,6 +145,17 @@ def test_manager_leaves_alone_what_one_of_its_lists_names(lists: Sequence[str]) 
 @pytest.mark.parametrize(("value", "codes"), [("1", ["address"]), ("0", [])])
 def test_manager_leaves_alone_what_udev_marks(value: str, codes: Sequence[str]) -> None:
     assert found(PROFILE, KEYFILE, udev={"NM_UNMANAGED": value}) == (codes, [])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_open"),
+    [("tap*", False), ("tailscale0", False), ("enx*|usb*", False), ("eth2", True), ("e*", True), ("usb*|ens224", True)],
+)
+def test_rule_about_the_mtu_of_other_devices_leaves_that_of_the_link_known(kernel: str, is_open: bool) -> None:
+    rule = f'ACTION=="add", SUBSYSTEM=="net", KERNEL=="{kernel}", ATTR{{mtu}}="9000"\n'
+    files = {"/etc/udev/rules.d/70-persistent-net.rules": rule}
+    codes, unknown = found(PROFILE, KEYFILE, files, mtu=4200, renamed=True)
+    assert (codes, bool(unknown)) == ([] if is_open else ["mtu"], is_open)
 
 
 IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
