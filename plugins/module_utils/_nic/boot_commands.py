@@ -160,19 +160,21 @@ def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> 
 
 _IP = re.compile(r"(?:^|[\s/;&|'\"-])ip\s+(?:-\S+\s+)*(?P<rest>(?:l|link|a|addr|address|r|ro|route)\s+[^;&|'\"]+)")
 _OTHER_TABLE = re.compile(r"\stable\s+(?!(?:main|254)\b)\S")
-_IFCONFIG = re.compile(r"(?:^|[\s/;&|])ifconfig\s+(?P<name>[\w.@-]+)\s+(?P<rest>[^;&|]+)")
+_IFCONFIG = re.compile(r"(?:^|[\s/;&|'\"])ifconfig\s+(?P<name>[\w.@-]+)\s+(?P<rest>[^;&|'\"]+)")
 
 
 def commands(text: str, path: str, boot: NextBoot) -> None:
-    """``ip link set``, ``ip address`` and ``ip route`` (table main) with plain words; anything else changes nothing."""
+    """``ip link set``, ``ip address``, ``ip route`` (table main), ``ifconfig``: plain words; others change nothing."""
     for found in _IP.finditer(text):
         if "$" not in found["rest"] and not _OTHER_TABLE.search(found["rest"]):
             _ip(found["rest"].split(), path, boot)
     for found in _IFCONFIG.finditer(text):
-        words = found["rest"].split()
+        words = re.sub(r"\s+netmask\s+", "/", found["rest"]).split()
         planned = boot.interfaces.setdefault(found["name"], Planned())
         if "mtu" in words[:-1] and words[words.index("mtu") + 1].isdigit():
             planned.set_mtu(int(words[words.index("mtu") + 1]), path)
+        if words and "/" in words[0]:
+            _changed_address("add", words[0], path, planned)
         if words[:1] == ["down"]:
             planned.down_by = path
 

@@ -229,6 +229,18 @@ def test_commands_with_blanks_at_the_end_are_read() -> None:
     assert boot.interfaces["ens224"].down_by == ""
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["ifconfig ens224 198.51.100.11/24 mtu 9000 up", "ifconfig ens224 198.51.100.11 netmask 255.255.255.0 mtu 9000"],
+)
+@pytest.mark.parametrize("shell", ["/usr/sbin/{}", "/bin/sh -c 'sleep 1; {}'"])
+def test_what_ifconfig_sets_is_seen(line: str, shell: str) -> None:
+    boot = NextBoot()
+    commands(shell.format(line), "/etc/rc.local", boot)
+    planned = boot.interfaces["ens224"]
+    assert (list(planned.addresses), planned.mtu) == (["198.51.100.11/24"], 9000)
+
+
 def test_ifcfg_further_addresses_of_ipv6_come_again() -> None:
     lines = "IPV6ADDR=2001:db8::11/64\nIPV6ADDR_SECONDARIES='2001:db8::12/64 2001:db8::13/64'\n"
     addresses = [{"local": f"2001:db8::1{number}", "prefixlen": 64, "scope": "global"} for number in (1, 2, 3)]
