@@ -161,12 +161,13 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
         address = _address(text)
         if address:
             planned.addresses[address] = path
+    table = last(parts, "Network", "VRF") or "main"
     for text in values(parts, "Network", "Gateway"):
-        if text and not text.startswith("_"):
+        if text and not text.startswith("_") and table == "main":
             _route(planned, "default", text, path)
     for name, settings in parts:
         row = dict(settings)
-        if name == "Route" and row.get("Table", "main") in ("main", "254") and row.get("Type", "unicast") == "unicast":
+        if name == "Route" and row.get("Table", table) in ("main", "254") and row.get("Type", "unicast") == "unicast":
             gateway = row.get("Gateway", "")
             if not gateway.startswith("_") and ("Destination" in row or gateway):
                 _route(planned, row.get("Destination", "default"), gateway, path)

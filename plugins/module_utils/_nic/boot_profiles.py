@@ -53,6 +53,11 @@ class Profile:
         return {"ethernet": "", "802-3-ethernet": "", "infiniband": "ipoib"}.get(kind, kind)
 
     @property
+    def table(self) -> str:
+        """Of its routes where the family has none; the ports of a VRF have their addresses still."""
+        return "vrf" if "vrf" in (self.get("connection", "port-type"), self.get("connection", "slave-type")) else "0"
+
+    @property
     def priority(self) -> int:
         text = self.get("connection", "autoconnect-priority", "0")
         return int(text) if re.fullmatch(r"-?\d+", text) else 0
@@ -173,7 +178,7 @@ def _profile(one: Profile, names: Mapping[str, str], planned: Planned, boot: Nex
     master = one.get("connection", "controller") or one.get("connection", "master")
     if master:
         planned.master, planned.master_by = names.get(master, master), one.path
-    else:
+    if not master or one.table == "vrf":
         for family, section in ((4, "ipv4"), (6, "ipv6")):
             _addresses(one, section, family, planned)
     mtu = one.get("ethernet", "mtu") or one.get("802-3-ethernet", "mtu") or "0"
@@ -218,7 +223,7 @@ def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
 def _is_in_main(one: Profile, section: str, route: str = "") -> bool:
     """The table of the route itself goes before that of all routes of the family, the gateway's among them."""
     own = re.search(r"\btable=([1-9]\d*)", one.get(section, f"{route}_options"))
-    return (own.group(1) if own else one.get(section, "route-table", "0")) in ("0", "254")
+    return (own.group(1) if own else one.get(section, "route-table", one.table)) in ("0", "254")
 
 
 def _add(planned: Planned, text: str, path: str) -> None:

@@ -75,6 +75,17 @@ SOUND: dict[str, tuple[Any, ...]] = {
     "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
     "manager-no-gateway": (PROFILE, KEYFILE.replace("/24", "/24,0.0.0.0")),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
+    # Nor are those of a VRF, whose ports keep their addresses.
+    "networkd-vrf": (
+        NETWORKD,
+        f"[Match]\nName=ens224\n\n{NETWORK}VRF=rail0\nGateway=198.51.100.1\n\n[Route]\nDestination=10.0.0.0/8\nGateway=198.51.100.1\n",
+        {"master": "rail0"},
+    ),
+    "manager-vrf": (
+        PROFILE,
+        KEYFILE.replace("type", "slave-type=vrf\nmaster=rail0\ntype") + "gateway=198.51.100.1\nroute1=10.0.0.0/8\n",
+        {"master": "rail0"},
+    ),
     "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
     "ifcfg-blanks": (IFCFG, STATIC.replace("\n", "  # rail 0\n") + "TYPE=Ethernet \nMTU='1500' # no jumbo frames\n"),
     "ifcfg-bridge": (IFCFG, "DEVICE=ens224\nBRIDGE=br0\n", {"addr_info": [], "master": "br0"}),
