@@ -141,13 +141,10 @@ def _choose(found: list[Profile], link: Link, times: Mapping[str, int]) -> Profi
 def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
     """unmanaged-devices and no-auto-default; the last file that sets one wins, ``+=`` adds to those before it."""
     lists: dict[str, list[str]] = {}
-    found = tree.in_force(CONFIGURATION, ".conf").values()
-    etc = [path for path in found if path.startswith("/etc/")]
-    rest = [path for path in found if not path.startswith("/etc/")]
-    for path in [*rest, "/etc/NetworkManager/NetworkManager.conf", *etc]:
-        if path in tree.masked:
-            continue
-        for section, rows in sections(tree.files.get(path, "")):
+    main = "/etc/NetworkManager/NetworkManager.conf"
+    found = [main, *tree.in_force(CONFIGURATION, ".conf").values()]
+    for path in sorted(found, key=lambda one: (one.startswith("/etc/"), one != main)):
+        for section, rows in sections("" if path in tree.masked else tree.files.get(path, "")):
             for key, value in rows:
                 name = f"{section}.{key.rstrip('+')}"
                 before = lists.get(name, []) if key.endswith("+") else []
