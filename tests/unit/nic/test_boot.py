@@ -9,9 +9,9 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands, parse
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present, read_tree
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import (
     NextBoot,
     Present,
@@ -211,6 +211,15 @@ def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
     text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
     vlan: dict[str, Any] = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
     assert found(PROFILE, text, **vlan) == ([], [])
+
+
+def test_stanza_that_an_image_for_clouds_makes_in_run_is_read(tmp_path: pathlib.Path) -> None:
+    for name, text in {"etc/network/interfaces": "source-directory /run/network/interfaces.d\n",
+                       "run/network/interfaces.d/ens224": STANZA}.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    tree = read_tree(InterfaceReader("gpu01", which=lambda _name: None, root=str(tmp_path), generators=()))
+    assert [one.interface for one in parse(tree).stanzas] == ["ens224"]
 
 
 def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> None:
