@@ -153,8 +153,8 @@ def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
 
 
 def _is_listed(words: list[str], link: Link) -> bool:
-    """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*`` and ``except:``."""
-    listed = False
+    """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*``, ``except:`` (alone: all else)."""
+    listed = bool(words) and all(each.strip().startswith("except:") for each in words)
     for word in (each.strip() for each in words):
         negative = word.startswith("except:")
         key, colon, value = word[7 * negative :].partition(":")
@@ -163,7 +163,7 @@ def _is_listed(words: list[str], link: Link) -> bool:
             hit = value == "*" or value.lower() == link.mac or value == link.name
         else:
             own = {"interface-name": link.name, "mac": link.mac, "driver": link.driver, "type": link.kind or "ethernet"}
-            hit = key in own and fnmatch.fnmatchcase(own[key], value.lower() if key == "mac" else value.lstrip("="))
+            hit = key in own and fnmatch.fnmatchcase(own[key], value.lower() if key == "mac" else value.lstrip("=~"))
         if hit and negative:
             return False
         listed = listed or hit

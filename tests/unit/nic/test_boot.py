@@ -140,7 +140,13 @@ def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> N
 
 
 @pytest.mark.parametrize(
-    "lists", [["=driver:mlx5_core"], ["+=driver:mlx5_core;driver:vxlan", "+=interface-name:veth*,"]]
+    "lists",
+    [
+        ["=driver:mlx5_core"],
+        ["+=driver:mlx5_core;driver:vxlan", "+=interface-name:veth*,"],
+        ["=except:interface-name:eth0,except:interface-name:ib*,"],
+        ["=interface-name:~ens*"],
+    ],
 )
 def test_manager_leaves_alone_what_one_of_its_lists_names(lists: Sequence[str]) -> None:
     files = {
@@ -149,6 +155,8 @@ def test_manager_leaves_alone_what_one_of_its_lists_names(lists: Sequence[str]) 
     }
     assert found(PROFILE, KEYFILE, files) == (["address"], [])
     files["/etc/NetworkManager/conf.d/9.conf"] = "[keyfile]\nunmanaged-devices=interface-name:eth0\n"
+    assert found(PROFILE, KEYFILE, files) == ([], [])
+    files["/etc/NetworkManager/conf.d/9.conf"] = "[keyfile]\nunmanaged-devices=except:type:ethernet\n"
     assert found(PROFILE, KEYFILE, files) == ([], [])
 
 
