@@ -23,6 +23,7 @@ _COMMANDS = ("up", "post-up", "pre-up")
 _STARTED = ("auto", "allow-auto", "allow-hotplug")
 _UNFOLLOWED = ("mapping", "template", "rename")
 _DEEPEST = 5  # files that source one another
+_OWN_NAME = re.compile(r"\"?\$(?:IFACE\b|\{IFACE\})\"?")
 _NOTHING = ("/bin/true", "/bin/false", "/usr/bin/false", "/usr/bin/true")  # in place of a driver
 
 
@@ -139,7 +140,7 @@ def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
         planned.set_mtu(int(row["mtu"]), stanza.path)
     for key, value in options:
         if key in _COMMANDS:
-            commands(value.replace("$IFACE", stanza.interface), stanza.path, boot)
+            commands(_OWN_NAME.sub(stanza.interface, value), stanza.path, boot)
 
 
 def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> None:

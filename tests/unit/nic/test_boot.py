@@ -177,6 +177,11 @@ def test_rule_about_the_mtu_of_other_devices_leaves_that_of_the_link_known(kerne
     assert (codes, bool(unknown)) == ([] if is_open else ["mtu"], is_open)
 
 
+@pytest.mark.parametrize("name", ["$IFACE", "${IFACE}", '"$IFACE"'])
+def test_command_of_a_stanza_names_its_interface(name: str) -> None:
+    assert found(INTERFACES, f"{STANZA} post-up ip link set dev {name} mtu 4200\n", mtu=4200) == ([], [])
+
+
 IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 
 
