@@ -150,11 +150,10 @@ def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> 
         r"[A-Za-z][\w-]*\.\d+|vlan\d+", name
     ):
         boot.created.setdefault(name, stanza.path)
-    members = [each for key, value in options if key in ("bond-slaves", "bridge-ports") for each in value.split()]
-    for member in members:
-        if member not in ("none", "all"):
-            below = boot.interfaces.setdefault(member, Planned())
-            below.master, below.master_by = name, stanza.path
+    members = {each for key, value in options if key in ("bond-slaves", "bridge-ports") for each in value.split()}
+    for member in members - {"none", "all"}:
+        below = boot.interfaces.setdefault(member, Planned())
+        below.master, below.master_by = name, stanza.path
 
 
 # ---- commands that are run at boot ----------------------------------------------------------------------------------

@@ -73,12 +73,11 @@ class Profile:
         mac = self.get("ethernet", "mac-address") or self.get("802-3-ethernet", "mac-address")
         if mac and re.sub("-", ":", mac).lower() != link.mac:
             return False
-        patterns = [one for one in self.get("match", "interface-name").split(";") if one]
-        if patterns and not any(fnmatch.fnmatchcase(link.name, one) for one in patterns):
-            return False
-        drivers = [one for one in self.get("match", "driver").split(";") if one]
-        if drivers and not any(fnmatch.fnmatchcase(link.driver, one) for one in drivers):
-            return False
+        own = {"interface-name": link.name, "driver": link.driver, "path": link.udev.get("ID_PATH", "")}
+        for key, name in own.items():
+            patterns = [one for one in self.get("match", key).split(";") if one]
+            if patterns and not any(fnmatch.fnmatchcase(name, one) for one in patterns):
+                return False
         return bool(self.interface) or not link.kind
 
 

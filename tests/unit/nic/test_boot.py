@@ -182,6 +182,12 @@ def test_command_of_a_stanza_names_its_interface(name: str) -> None:
     assert found(INTERFACES, f"{STANZA} post-up ip link set dev {name} mtu 4200\n", mtu=4200) == ([], [])
 
 
+@pytest.mark.parametrize(("path", "codes"), [("pci-0000:13:*", []), ("pci-0000:0b:00.0", ["address"])])
+def test_manager_profile_of_a_path_is_for_that_device(path: str, codes: Sequence[str]) -> None:
+    profile = KEYFILE.replace("interface-name=ens224\n", f"\n[match]\npath={path};\n")
+    assert found(PROFILE, profile, udev={"ID_PATH": "pci-0000:13:00.0"}) == (codes, [])
+
+
 IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 
 
