@@ -166,10 +166,10 @@ class Index(Generic[Key]):
         self._parts: dict[str, dict[str, list[str]]] = {}
         for word in sorted(self._ways.keys() - {""}):
             parts = word.split(" ")
-            if parts[1:-1]:
-                self._whole.setdefault(max(parts[1:-1], key=len), []).append(word)
+            inner, part = max(parts[1:-1], key=len, default=""), max(parts, key=len)
+            if inner:
+                self._whole.setdefault(inner, []).append(word)
             else:
-                part = max(parts, key=len)
                 self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
         self._known: set[str] = set()  # tokens; those with words, and which

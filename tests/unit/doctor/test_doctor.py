@@ -20,7 +20,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import 
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import layers as owners
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose, evidence_texts, table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.questions import Question, rank
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.words import ways_of
 
@@ -238,6 +238,11 @@ def test_trouble_in_words_that_no_rule_knows_is_shown_and_not_healthy() -> None:
     found = ask("NCCL INFO Connected all rings", "frobnicator: fatal: the widget exploded")
     assert found["verdict"] == "cannot_tell"
     assert found["unknown"][0]["text"] == "frobnicator: fatal: the widget exploded"
+
+
+def test_a_line_with_two_signs_is_shown_once() -> None:
+    found = diagnose(None, {"job.log": XID})
+    assert len(found["findings"][0]["evidence"]) > 1 and table(found).count("seen: ") == 1
 
 
 def test_tables_are_read_over_several_lines() -> None:
