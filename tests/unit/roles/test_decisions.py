@@ -91,6 +91,8 @@ def test_each_rank_has_the_name_of_its_host_and_the_network_is_that_of_the_head(
     assert (found["names"], found["network"]) == (["gpu01", "gpu01", "node-b"], "192.0.2.0/24")
     assert decide("mpi_hosts", hosts=hosts)["network"] == ""
     assert "container" not in found["hosts"][0]
+    with pytest.raises(ValueError, match=r"^gpu01 \(ubuntu\), gpu02 \(ubuntu\): "):
+        decide("mpi_hosts", hosts=[{**host, "hostname": "ubuntu"} for host in HOSTS])
 
 
 @pytest.mark.parametrize(
