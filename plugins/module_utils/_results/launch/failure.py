@@ -256,8 +256,7 @@ def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
         # one of those that ended because of it, is an echo.
         return _by_ending(rc, seen)
     # A peer that itself lost a peer ended because of that, if every rank of its host did.
-    sound = {host for rank, host in seen.places.items() if rank not in still.losers}
-    echoes = set(seen.places.values()) - sound
+    echoes = set(seen.places.values()) - {host for rank, host in seen.places.items() if rank not in still.losers}
     return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
 
 
