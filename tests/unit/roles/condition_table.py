@@ -926,7 +926,10 @@ TASKS = (
         "leftovers.yml",
         "Refuse to run beside a foreign job",
         {"__run_judged": {"others": [], "over": []}},
-        (({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob"),),
+        (
+            ({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob."),
+            ({"__run_judged": {"others": [{"text": f"process {pid}"} for pid in range(2048)]}}, "process 7; and more."),
+        ),
     ),
     Task(
         "run",

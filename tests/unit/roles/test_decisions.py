@@ -109,6 +109,14 @@ def test_network_of_a_second_address_or_of_ipv6_is_found(address: str, network: 
     assert found["network"] == network
 
 
+def test_image_without_cuda_is_one_problem_of_all_its_hosts() -> None:
+    hosts = [f"gpu{number:03d}" for number in range(256)]
+    said = {host: ['{"torch": "2.4.1+cpu", "cuda": ""}'] for host in hosts}
+    found = decide("gpu_image_check", answers=said, gpus={host: ["GPU 0"] for host in hosts}, hosts=hosts)
+    (problem,) = found["problems"]
+    assert problem.startswith("gpu000, gpu001, ") and "gpu019 and 236 more: 1 GPU(s)" in problem
+
+
 def test_answers_belong_to_the_host_of_their_rank() -> None:
     said = "[1,1]<stdout>:GPU 0: B\n[1,0]<stdout>:GPU 0: A\n[1,0]<stdout>:RDMA mlx5_0\n[1,0]<stderr>:GPU 9: no\n"
     find = {"gpus": "^GPU [0-9]+:", "rdma": "^RDMA (.*)"}
