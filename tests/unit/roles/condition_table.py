@@ -801,6 +801,19 @@ TASKS = (
         ),
     ),
     Task(
+        "consistency",
+        "main.yml",
+        "Consistency | Assert that the layers agree",
+        {"consistency_report": {"consistent": True, "mismatches": []}, "consistency_fail": True},
+        (
+            (
+                {"consistency_report": {"consistent": False, "mismatches": [f"port {n}" for n in range(2048)]}},
+                "2048 contradictions, all in the table above. port 0 port 1 port 2 port 3 port 4 port 5 port 6 port 7",
+            ),
+            ({"consistency_report": {"consistent": False, "mismatches": ["x"]}, "consistency_fail": "false"}, SKIPPED),
+        ),
+    ),
+    Task(
         "run",
         "preflight.yml",
         "Query Open MPI of the head's container",
