@@ -279,8 +279,7 @@ def _gids(  # noqa: PLR0917 (one port, in the words of the facts)
 def _why_not(gids: Sequence[Gid], wanted: Sequence[Network]) -> str:
     if not gids:
         return "it has no RoCE v2 IPv4 address (give its interface one)"
-    addresses = ", ".join(gid.address for gid in gids)
-    return f"{addresses} is in no RoCE network that was given ({_told(wanted)})"
+    return f"{', '.join(gid.address for gid in gids)} is in no RoCE network that was given ({_told(wanted)})"
 
 
 def _complete(rails: Rails, named: bool) -> None:

@@ -7,11 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.action.decide import ActionModule
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, ParseError
 
+from tests.older_core import trust_as_template
 from tests.unit.decisions import PRIVATE, decide
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, load
+from tests.unit.roles.conditions import variables_of
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins" / "action").glob("*.py") if "(Decision)" in path.read_text())
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 2}, {"name": "gpu02", "address": "192.0.2.12"}]
@@ -115,6 +119,19 @@ def test_image_without_cuda_is_one_problem_of_all_its_hosts() -> None:
     found = decide("gpu_image_check", answers=said, gpus={host: ["GPU 0"] for host in hosts}, hosts=hosts)
     (problem,) = found["problems"]
     assert problem.startswith("gpu000, gpu001, ") and "gpu019 and 236 more: 1 GPU(s)" in problem
+
+
+def test_host_that_is_lost_while_jobs_are_listed_is_named() -> None:
+    """Without ignore_unreachable a loop over hosts takes the head out of the run, without its rescue."""
+    (listing,) = load(ROOT / "roles/run/tasks/leftovers_list.yml")
+    assert listing["ignore_unreachable"] is True
+    results = [{"item": HOSTS[0], "stdout": '{"found": []}'}, {"item": HOSTS[1], "unreachable": True, "msg": "no"}]
+    variables = {**variables_of("run"), "__run_listed": {"results": results}}
+    templar = Templar(DataLoader(), variables)
+    found = templar.template(trust_as_template("{{ __run_found }}"))
+    assert found == {"gpu01": [], "gpu02": None} and templar.template(trust_as_template("{{ __run_own_jobs }}")) == []
+    with pytest.raises(ValueError, match=r"^gpu02: "):
+        decide("mpi_leftovers", found=found)
 
 
 def test_answers_belong_to_the_host_of_their_rank() -> None:
