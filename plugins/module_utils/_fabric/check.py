@@ -71,8 +71,7 @@ def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]
     options = options_from(site.get("options") or {})
     known = known_from(options.known_xids)
     found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks, known)
-    check = _Check(found, options, str(site["hosts"][0]["address"]))
-    return check.after([_lines(output) for output in outputs])
+    return _Check(found, options, str(site["hosts"][0]["address"])).after([_lines(output) for output in outputs])
 
 
 def _lines(output: str) -> list[str]:
