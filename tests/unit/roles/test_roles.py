@@ -55,6 +55,17 @@ def variables(node: Any) -> Iterator[dict[str, Any]]:
         yield node["vars"]
 
 
+def test_a_variable_of_another_role_has_a_fallback() -> None:
+    """With private_role_vars, or where that role is not in the play, nobody defines it."""
+    found = []
+    for path in (path for role in ROLES for path in role_file(role).glob("**/*.yml") if path.parent.name != "meta"):
+        others = [name for role in ROLES if role != path.relative_to(ROOT).parts[1] for name in defaults(role)]
+        lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
+        used = re.compile(rf"\b({'|'.join(others)})\b(?! \| default| ?:)")
+        found += [(path.relative_to(ROOT), each) for line in lines for each in used.findall(line)]
+    assert found == []
+
+
 def test_tasks_of_the_controller_never_become_root() -> None:
     """A play's become and an ansible_become of the inventory are meant for the nodes; a controller may have no sudo."""
     files = [*task_files(), *(ROOT / "playbooks").glob("**/*.yml")]
