@@ -82,6 +82,13 @@ def test_a_layer_that_nobody_looked_at_is_not_verified() -> None:
     assert render(summary).count("not looked at") == len(LAYERS)
 
 
+def test_a_null_of_an_older_ansible_core_is_no_verdict() -> None:
+    """A layer in check mode: before ansible-core 2.19 a template's none is an empty text."""
+    name = LAYERS[0]
+    summary = other(layers={name: {**LAYER, "verified": ""}})
+    assert summary["layers"][name]["verified"] is None
+
+
 def test_simulation_is_marked_in_title_headline_and_at_each_layer() -> None:
     text = render(build(INPUTS))
     assert "SIMULATED" in text.splitlines()[0]

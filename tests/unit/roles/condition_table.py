@@ -889,7 +889,7 @@ TASKS = (
         "Check that no GPU is left idle",
         {"run_expect_gpus": "auto", "item": {"name": "gpu01", "slots": 2}, "__run_gpus": {"gpu01": ["a", "b"]}},
         (
-            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}}, "Set rocemesh_slots of this host to 3"),
+            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}}, "in run_hosts to 3"),
             ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_allow_idle_gpus": True}, SKIPPED),
             ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_expect_gpus": "false"}, SKIPPED),
         ),

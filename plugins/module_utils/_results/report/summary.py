@@ -287,10 +287,10 @@ def headline(summary: Mapping[str, Any]) -> str:
 
 def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
     given = inputs.layers.get(name, {})
-    verified = given.get("verified")
+    verified = given.get("verified")  # before ansible-core 2.19 a null is an empty text
     return {
         "changed": bool(given.get("changed", False)),
-        "verified": None if verified is None else bool(verified),
+        "verified": None if verified in (None, "") else bool(verified),
         "found": given.get("found"),
         "changes": [str(text) for text in given.get("changes") or ()],
         "simulated": inputs.simulated and name in inputs.simulated_layers,
