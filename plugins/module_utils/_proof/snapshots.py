@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
+from .._results.readers.reading import few
 from . import rdma_ports
 from .evidence import moment, short
 
@@ -316,7 +317,7 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         place["why"] = str(error)
     moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
-        some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({', '.join(moved)})"
+        some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({few(moved)})"
         place["why"] = f"RoCE packets went through {some}, and {nodes} nodes took part"
     sums = [None if place["why"] else sum(both[side] for both in by_port.values()) for side in (0, 1)]
     place.update(ports=list(by_port), sent_packets=sums[0], received_packets=sums[1])

@@ -160,6 +160,12 @@ def test_the_same_fault_of_many_nodes_is_one_line() -> None:
     assert len(summary(found(told), [])["problems"]) == 2
 
 
+def test_fault_of_very_many_nodes_names_some_of_them_in_the_table() -> None:
+    given = [Finding(f"gpu{number:03d}", "ssh", "no answer", "look") for number in range(256)]
+    (line,) = summary(given, [])["table"]
+    assert "gpu019 and 236 more: ssh: " in line and len(summary(given, [])["problems"]) == 256
+
+
 def test_a_missing_library_is_named_once_and_not_by_every_device() -> None:
     told = site()
     told["controller"]["libraries"]["pyVmomi"] = None

@@ -108,6 +108,13 @@ def test_figures_that_contradict_each_other_are_no_result() -> None:
     assert "`inconsistent_total`" in text
 
 
+@pytest.mark.parametrize(("ranks", "told"), [(2, "(1.00, 2.00 per rank)"), (2048, "(1.00 to 2048.00 per rank)")])
+def test_headline_of_many_ranks_has_their_least_and_most(ranks: int, told: str) -> None:
+    speeds = {"total": 9.0, "per_rank": [float(rank) for rank in range(1, ranks + 1)]}
+    given = {"simulated": False, "images_per_second": speeds, "agreement": {"ok": True}, "problems": [], "ranks": ranks}
+    assert told in headline(given)
+
+
 def test_no_run_is_reported_as_no_result() -> None:
     summary = other(result=None)
     assert summary["images_per_second"] == {"total": None, "per_rank": [], "sum_of_ranks": None}
