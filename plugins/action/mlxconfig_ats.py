@@ -1,9 +1,7 @@
-"""Action of rocemesh.multinode.mlxconfig_ats: plan, journal, then change."""
+"""Action of rocemesh.multinode.mlxconfig_ats: plan, journal, then change; the module runs where the task says."""
 
 from __future__ import annotations
 
 from ..plugin_utils.planned import PlannedAction
 
-
-class ActionModule(PlannedAction):
-    """The module itself runs where the task says."""
+ActionModule = PlannedAction

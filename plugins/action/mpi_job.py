@@ -335,5 +335,4 @@ class ActionModule(ActionBase):
 
 
 def _said(result: dict[str, Any]) -> str:
-    text = str(result.get("stderr") or result.get("stdout") or result.get("msg") or "")
-    return text.strip()[-600:]
+    return str(result.get("stderr") or result.get("stdout") or result.get("msg") or "").strip()[-600:]

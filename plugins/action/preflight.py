@@ -281,9 +281,10 @@ def _needed(hostvars: Any, groups: Mapping[str, Sequence[str]]) -> Iterator[tupl
 def _value(hostvars: Any, host: str, name: str) -> Any:
     """None where it is not set, or cannot be made out."""
     try:
-        return hostvars[host].get(name)
+        value = hostvars[host].get(name)
     except AnsibleError:
         return None
+    return None if _left_as_written(hostvars, host, value) else value
 
 
 def _error(hostvars: Any, host: str, name: str) -> str:

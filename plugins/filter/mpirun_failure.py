@@ -26,8 +26,7 @@ options:
   hosts:
     description: >-
       The hosts of the run in the order of C(-H), each with C(name), C(address), C(slots), and if known C(container),
-      the state
-      of its container (C(running), C(exited), C(missing)).
+      the state of its container (C(running), C(exited), C(missing)), and C(hostname), what it calls itself.
     type: list
     elements: dict
     default: []

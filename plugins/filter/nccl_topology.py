@@ -26,7 +26,7 @@ options:
     type: str
     required: true
   vm:
-    description: Name of the VM in vCenter.
+    description: Name of the VM in vCenter, or its managed object id.
     type: str
     required: true
   addresses:
@@ -73,7 +73,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._layer import LayerError
+from ..module_utils._layer import LayerError, RefusedError
 from ..module_utils._site.nccl_topology import Topology, render
 from ..module_utils._site.pci_places import parse_lspci
 
@@ -93,12 +93,16 @@ def nccl_topology(
         isinstance(host, Mapping) and isinstance(host.get("devices"), list) for host in hosts
     ):
         raise AnsibleFilterError("nccl_topology: wants what esxi_pci_info returned, with its list of devices")
-    own = [host["devices"] for host in hosts if any(device.get("vm") == str(vm) for device in host["devices"])]
-    devices = own[0] if own else hosts[0]["devices"] if len(hosts) == 1 else []
+    own = [host for host in hosts if any(str(vm) in (row.get("vm"), row.get("vm_moid")) for row in host["devices"])]
+    rows = own[0]["devices"] if own else hosts[0]["devices"] if len(hosts) == 1 else []
     try:
+        if len(own) > 1:  # of two vCenters, or of two datacenters
+            where = ", ".join(str(host.get("esxi_host")) for host in own)
+            remedy = "give the facts of its host alone, or set gpu_vm_name to its managed object id"
+            raise RefusedError("several ESXi hosts have it", host=str(vm), thing="VM", value=where, remedy=remedy)
         found = render(
             str(vm),
-            devices,
+            [{**row, "vm": str(vm)} if str(vm) in (row.get("vm"), row.get("vm_moid")) else row for row in rows],
             parse_lspci(str(lspci), str(vm)),
             addresses=addresses,
             link_speed=str(link_speed),

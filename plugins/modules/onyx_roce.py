@@ -121,23 +121,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 operations:
-  description: What was changed, or would be in check mode, in order.
+  description:
+    - What was changed, or would be in check mode, in order.
+    - Each item has C(description), C(command) (the lines that are sent, separated by line breaks), C(disrupts) (whose
+      traffic it disturbs, empty if nobody's) and C(reboot), always V(none).
   returned: success
   type: list
   elements: dict
-  contains:
-    description:
-      description: One line for a person.
-      type: str
-    command:
-      description: The lines that are sent, separated by line breaks.
-      type: str
-    disrupts:
-      description: Whose traffic it disturbs, empty if nobody's.
-      type: str
-    reboot:
-      description: Always V(none); a switch needs no restart for this.
-      type: str
   sample:
     - description: 'ports 1/1-1/4: MTU 1500 -> 9216'
       command: interface ethernet 1/1-1/4 mtu 9216 force

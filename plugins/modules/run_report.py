@@ -143,8 +143,8 @@ options:
       nccl_path:
         description:
           - The data path in NCCL's log, as the filter P(rocemesh.multinode.nccl_path#filter) returns it, with C(job)
-            (name of the run) and C(at) (when the log of the training was read, in seconds since 1970, UTC). A log from
-            before the training is that of a probe, and proves nothing about it.
+            (name of the run) and C(at) (when the log of the training was read, in seconds since 1970, UTC). A log
+            that was read before the training ended is a part of it, or that of a probe, and proves nothing.
         type: dict
       rdma:
         description:
@@ -154,8 +154,8 @@ options:
         type: dict
       switches:
         description: >-
-          Switch to C(before) and C(after), each C(ports) as the info modules of the switches return them, C(at) and
-          C(error).
+          Switch to C(before) and C(after), each C(ports) (of the hosts, without uplinks) as the info modules of the
+          switches return them, C(at) and C(error).
         type: dict
       fabric:
         description: >-

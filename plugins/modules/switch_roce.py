@@ -142,25 +142,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 operations:
-  description: What was changed, or would be in check mode, in order.
+  description:
+    - What was changed, or would be in check mode, in order.
+    - Each item has C(description), C(command) (the same as commands of the switch's command line, separated by line
+      breaks; the API gets the equivalent trees, all of them in one revision), C(disrupts) (whose traffic it disturbs,
+      empty if nobody's) and C(reboot), always V(none).
   returned: success
   type: list
   elements: dict
-  contains:
-    description:
-      description: One line for a person.
-      type: str
-    command:
-      description:
-        - The same as commands of the switch's command line, separated by line breaks. The API gets the equivalent
-          trees, all of them in one revision.
-      type: str
-    disrupts:
-      description: Whose traffic it disturbs, empty if nobody's.
-      type: str
-    reboot:
-      description: Always V(none); a switch needs no restart for this.
-      type: str
   sample:
     - description: 'ports swp1-4: MTU 1500 -> 9216'
       command: nv set interface swp1-4 link mtu 9216

@@ -50,8 +50,7 @@ def given(hostvars: Any, host: str) -> set[str]:
     """Variables of the inventory and of -e: what plays have published since is no one's slip of the pen."""
     raw = set(hostvars.raw_get(host))
     manager = getattr(hostvars, "_variable_manager", None)
-    published = (getattr(manager, "_nonpersistent_fact_cache", None) or {}).get(host) or {}
-    return raw - set(published)
+    return raw - set((getattr(manager, "_nonpersistent_fact_cache", None) or {}).get(host) or {})
 
 
 def _mentioned(hostvars: Any, names: Mapping[str, set[str]]) -> set[str]:

@@ -269,9 +269,9 @@ def cards(due: Iterable[Setting]) -> dict[str, list[str]]:
     return found
 
 
-def _moves(one: Setting, later: Setting) -> bool:
+def _moves(one: Setting, later: Setting | None) -> bool:
     """Whether a later change is another user's. One that leads back to the value before is an interrupted undo."""
-    return one.place == later.place and (later.before == later.after or later.after != one.before)
+    return later is not None and (later.before == later.after or later.after != one.before)
 
 
 def judge(
@@ -287,8 +287,9 @@ def judge(
     due, done, left = [], [], []
     older_mesh = {one.host for one in found if one.layer == MESH and one.hand and not one.key.endswith("(permissions)")}
     meshes = {one.host for one in found if one.layer == MESH} - older_mesh
+    later = [(whose, {each.place: each for each in theirs}) for whose, theirs in reversed(since)]
     for one in found:
-        who = next((whose for whose, theirs in reversed(since) if any(_moves(one, each) for each in theirs)), "")
+        who = next((whose for whose, theirs in later if _moves(one, theirs.get(one.place))), "")
         if one.hand:
             left.append((one, one.hand))
         elif one.layer in WHOLE and (who or one.host not in meshes):

@@ -68,8 +68,7 @@ def _refusal(name: str, option: Mapping[str, Any], value: Any) -> str:
         return values.expected(option)
     checked = ArgumentSpecValidator({name: spec}).validate({name: value})
     if checked.error_messages:
-        detail = f" ({checked.error_messages[0]})" if "options" in spec else ""
-        return values.expected(option) + detail
+        return values.expected(option) + (f" ({checked.error_messages[0]})" if "options" in spec else "")
     value = checked.validated_parameters.get(name)
     return next(values.refusals(name, option, value), "") or (_causes(value) if name == _ACCEPTED else "")
 

@@ -78,8 +78,7 @@ class Redactor:
     def piece(self, name: str) -> str:
         """The name of a piece; the host in it has the stand-in that it has in the texts."""
         host = host_of(name)
-        parts = [self._host(part) if part == host else self.text(part) for part in name.split("/")]
-        return "/".join(parts)
+        return "/".join(self._host(part) if part == host else self.text(part) for part in name.split("/"))
 
     def _one(self, match: Match[str]) -> str:
         kind, text = str(match.lastgroup), match.group()

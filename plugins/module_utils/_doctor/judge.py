@@ -268,9 +268,8 @@ def _note_releases(entry: Suspect, rule: Rule, seen: Heard) -> None:
 
 def _silenced(seen: Heard) -> set[str]:
     """Signs of which every rule gives way to a fact that was read."""
-    heard: set[str] = set()
-    kept: set[str] = set()
-    for rule in catalogue().rules:
-        facts = any(entry.sign.kind == FACT for entry in seen.of(rule.excluded))
-        (kept if facts and not seen.fires(rule) else heard).update(rule.names)
-    return (kept - heard).intersection(seen)
+    facts = {name for name, entry in seen.items() if entry.sign.kind == FACT}
+    away = {rule for rule in catalogue().rules if not facts.isdisjoint(rule.excluded) and not seen.fires(rule)}
+    kept = {name for rule in away for name in rule.names}.intersection(seen)
+    heard = {name for rule in catalogue().rules if rule not in away for name in rule.names} if kept else set()
+    return kept - heard

@@ -21,8 +21,7 @@ _MANY = 10_000_000
 @functools.lru_cache(maxsize=1)
 def reader_signs() -> dict[str, Sign]:
     """By name, the signs of ``readers.yml``: no pattern finds them."""
-    signs = loader.load().lists["readers"]["signs"]
-    return {name: Sign(name, re.compile(name), kind) for name, kind in signs.items()}
+    return {name: Sign(name, re.compile(name), kind) for name, kind in loader.load().lists["readers"]["signs"].items()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,15 +43,16 @@ PER_FIGURE = 20_000
 PER_QUIET = 64  # lines of one form in which nothing was found, while other figures might mean something
 _NO_DIGITS = b"0123456789"
 # What a person or a shell wrote before an output, and how many lines of it are read together with the command; the row
-# of torchrun's table that names a host, and how many rows are of it.
+# of torchrun's table, and of a message of Open MPI or PMIx, that names a host, and how many lines below and above are
+# of it.
 _PROMPT = re.compile(
     rb"(?m)^(?:\[?[\w.-]+@(?P<host>[\w.-]+)[^\n]{0,40}?[#$]|[$#]|\++) (?P<command>[a-z/][^\n]{2,200})$"
-    rb"|^ *host +: (?P<row>[\w.-]+)$"
+    rb"|^ *host +: (?P<row>[\w.-]+)$|^ *(?:Local host: |(?:Host|Node)(?:name)?:  ) *(?P<box>[\w.-]+)$"
 )
 # What such a command prints is of other hosts than the prompt's.
 _ELSEWHERE = re.compile(rb"(?:sudo )?(?:kubectl|oc|ssh|pdsh|clush|ansible|srun|mpi(?:run|exec)\b.*host)\b")
 _ANSWERS = 8
-_ROWS = 6
+_ROWS, _ABOVE = 6, 12
 
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
@@ -175,10 +176,15 @@ class Reading:
             said = chunk.decode("latin-1")
             self._beside.update(word.lower() for word in form("beside").findall(said))
             self.field = bool(piece.host) or form("field").search(said) is not None or len(self._beside) > 1
-        for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in (b"$ ", b"# ", b"+ ", b"host ")) else ():
+        signs = (b"$ ", b"# ", b"+ ", b"host ", b"ost:", b"ode:")
+        for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in signs) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
-            if match["row"]:
-                self._prompts += [(at, match["row"].decode()), (at + _ROWS, "")] if len(self._prompts) < _VALUES else []
+            if match["row"] or match["box"]:
+                above = chunk.count(b"\n", max(chunk.rfind(b"\n---", 0, match.start()), 0), match.start())
+                top = at - min(above, _ABOVE) if match["box"] else at
+                for each in [(top, (match["row"] or match["box"]).decode()), (at + _ROWS, "")]:
+                    bisect.insort(self._prompts, each)
+                del self._prompts[_VALUES:]
                 continue
             if match["host"] and len(self._prompts) < _VALUES:
                 self._prompts.append((at, "" if _ELSEWHERE.match(match["command"]) else match["host"].decode()))

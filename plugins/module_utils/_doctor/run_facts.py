@@ -69,7 +69,9 @@ def speed(pace: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, str]:
 
 def simulated(evidence: Mapping[str, Any], layers: Mapping[str, Any]) -> tuple[str, ...]:
     """Beginnings of the names of pieces that devices wrote which do not exist. ``layers``: as the summary has them."""
-    found = [f"hosts/{name}/" for name, moments in _each(evidence.get("rdma")) if _newest(moments).get("simulated")]
+    said = [(name, each) for name, moments in _each(evidence.get("rdma")) for _word, each in _each(moments)]
+    said += [(name, each.get("gpus") or {}) for name, each in said]
+    found = [f"hosts/{name}/" for name, each in said if each.get("simulated")]
     places = (("switch", "switches/"), ("esxi", "esxi/"), ("nic", "hosts/"))
     found += [place for layer, place in places if (layers.get(layer) or {}).get("simulated")]
     if ((evidence.get("fabric") or {}).get("report") or {}).get("simulated"):

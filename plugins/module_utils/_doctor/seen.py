@@ -100,7 +100,7 @@ class Heard(Dict[str, Seen]):
         return bool(placed) and all(placed)
 
     def fires(self, rule: Rule) -> bool:
-        if not all(any(name in self for name in group) for group in rule.needed):
+        if any(map(self.keys().isdisjoint, rule.needed)):
             return False
         if not all(self._holds(condition, rule) for condition in rule.conditions):
             return False

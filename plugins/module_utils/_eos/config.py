@@ -39,12 +39,8 @@ def dscp_map(host: str, root: Line) -> dict[int, int]:
 
 def queue_map(host: str, root: Line) -> dict[int, int]:
     """Traffic class -> queue, where it is not the queue of the same number."""
-    found = {}
-    for rest in root.rest("qos"):
-        match = _QUEUE_MAP.fullmatch(rest)
-        if match:
-            found.update({tc: int(match["queue"]) for tc in numbers(host, match["tcs"])})
-    return found
+    rows = filter(None, map(_QUEUE_MAP.fullmatch, root.rest("qos")))
+    return {tc: int(row["queue"]) for row in rows for tc in numbers(host, row["tcs"])}
 
 
 def port(host: str, root: Line, name: str, queues: dict[int, int]) -> PortSeen:
@@ -53,11 +49,12 @@ def port(host: str, root: Line, name: str, queues: dict[int, int]) -> PortSeen:
     below = [*_profile(host, root, block), *block.below]
     whole = Line(name, below)
     mode, vlan = _vlan(host, block, root.has("switchport default mode routed"))
+    for line in whole.lines("service-policy type qos input"):
+        raise ParseError("a policy that sorts packets is not followed here", host=host, raw=line.text)
     trust = "dscp" if mode == "routed" else None
-    for rest in whole.rest("qos trust"):
-        trust = rest
-    if whole.has("no qos trust"):
-        trust = "untrusted"
+    for line in below:
+        said = re.fullmatch(r"(?:no )?qos trust(?: (.+))?", line.text)
+        trust = trust if said is None else said[1] or "untrusted"
     allowed, native = trunk(host, block) if mode == "trunk" else (None, None)
     off = root.has("priority-flow-control all off")
     return PortSeen(
@@ -93,7 +90,7 @@ def _lossless(host: str, block: Line) -> frozenset[int]:
             on = True
         elif not re.match(r"pause\b", rest):  # the watchdog
             raise ParseError("a line of priority-flow-control that is not known", host=host, raw=rest)
-    return frozenset(found) if on else frozenset()
+    return frozenset(found) if on and not block.has("no priority-flow-control") else frozenset()
 
 
 def _watchdog(root: Line, block: Line) -> bool:

@@ -71,8 +71,7 @@ def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]
     options = options_from(site.get("options") or {})
     known = known_from(options.known_xids)
     found = readings.fabric_from(site["hosts"], site["readings"], site.get("switches"), options.networks, known)
-    check = _Check(found, options, str(site["hosts"][0]["address"]))
-    return check.after([_lines(output) for output in outputs])
+    return _Check(found, options, str(site["hosts"][0]["address"])).after([_lines(output) for output in outputs])
 
 
 def _lines(output: str) -> list[str]:
@@ -127,7 +126,7 @@ class _Check:
             places = [judge.judge(self.fabric, each, self.options.drop) for each in seen]
             tests = list(dict.fromkeys(pair for each in places for pair in judge.wanted(self.fabric, each)))
             tests = [pair for pair in tests for _turn in range(2)] if len(tests) < 4 else tests
-            parts, _rest = schedule.pack(tests, self.fabric, left)
+            parts = schedule.pack(tests, self.fabric, left)
             sure = turn > 0 and not any(each.open for each in places)
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)

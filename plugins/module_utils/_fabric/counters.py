@@ -82,6 +82,5 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
         total: collections.Counter[str] = collections.Counter()
         for nic in own:
             total.update(grown.get(nic, {}))
-        more = f"; counters: {text(total)}" if total else ""
-        given.append(dataclasses.replace(each, text=each.text + more))
+        given.append(dataclasses.replace(each, text=each.text + (f"; counters: {text(total)}" if total else "")))
     return [*given, *(each for each in faults(grown) if each.place.members[0] not in explained)]

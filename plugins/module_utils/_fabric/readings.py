@@ -60,7 +60,7 @@ def fabric_from(
         first = str(hosts[0]["name"]) if hosts else "fabric"
         remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
         raise refusal("no_roce_port", list(networks), no_plan=True, host=first, where=where, remedy=remedy)
-    plugged = _plugged(switches or {}, chosen)
+    plugged = _plugged(switches or {}, chosen, readings)
     fabric = from_rows(
         {
             name: [_port(port, *plugged.get((name, str(port["netdev"])), ())) if port else None for port in row]
@@ -85,11 +85,11 @@ def fabric_from(
 
 
 def _same_number(chosen: Mapping[str, Sequence[Any]]) -> None:
-    """Without networks the order of the devices says the rail, so a host with one more has unknown rails."""
+    """Without networks the order of the devices says the rail: of a host with one more or one less it says nothing."""
     most, _share = usual(len(row) for row in chosen.values() if row)
-    more = [name for name, row in chosen.items() if len(row) > (most or 0)]
-    if more:
-        raise refusal("rails_unknown", no_plan=True, host=more[0], count=len(chosen[more[0]]), most=most)
+    other = [name for name, row in chosen.items() if row and len(row) != most]
+    if other:
+        raise refusal("rails_unknown", no_plan=True, host=other[0], count=len(chosen[other[0]]), most=most)
 
 
 def _absent(fabric: Fabric, readings: Mapping[str, Any]) -> Iterator[Finding]:
@@ -152,15 +152,21 @@ def _port(port: Mapping[str, Any], switch: str = "", switch_port: str = "") -> P
 
 
 def _plugged(
-    switches: Mapping[str, Any], chosen: Mapping[str, Sequence[Any]]
+    switches: Mapping[str, Any], chosen: Mapping[str, Sequence[Any]], readings: Mapping[str, Any]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """(host, interface) to switch and port, from LLDP's neighbors; a host with one NIC need not name its interface."""
     found = {}
+    owners: dict[str, set[str]] = collections.defaultdict(set)
+    for host in chosen:  # it names itself with its domain or without, in any case of the letters
+        for name in (host.lower(), str((readings.get(host) or {}).get("hostname") or host).lower()):
+            owners[name].add(host)
+            owners[short(name)].add(host)
     for switch, given in switches.items():
         for name, port in ((given or {}).get("ports") or {}).items():
             for neighbor in port.get("neighbors") or ():
-                host = str(neighbor.get("system") or "")
-                owner = host if host in chosen else short(host)
+                system = str(neighbor.get("system") or "").lower()
+                known = owners.get(system) or owners.get(short(system)) or ()
+                owner = min(known) if len(known) == 1 else ""  # a name of several is that of none
                 mine = [entry for entry in chosen.get(owner, ()) if entry]
                 named = [entry for entry in mine if entry["netdev"] and entry["netdev"] == neighbor.get("port")]
                 for entry in named or (mine if len(mine) == 1 else ()):

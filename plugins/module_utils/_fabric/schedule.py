@@ -158,22 +158,20 @@ def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
     return tuple(sweeps)
 
 
-def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> tuple[list[Round], list[Pair]]:
-    """Rounds in which no NIC is used twice, each test in the first that has room; what ``limit`` rounds do not hold."""
+def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> list[Round]:
+    """At most ``limit`` rounds in which no NIC is used twice, each test in the first that has room, if one has."""
     busy: list[set[int]] = []
     members: list[list[Pair]] = []
-    left = []
     for pair in tests:
         place = next((index for index, used in enumerate(busy) if used.isdisjoint(pair)), len(busy))
         if place >= limit:
-            left.append(pair)
             continue
         if place == len(busy):
             busy.append(set())
             members.append([])
         busy[place].update(pair)
         members[place].append(pair)
-    return [Round(_by_rail(pairs, fabric)) for pairs in members], left
+    return [Round(_by_rail(pairs, fabric)) for pairs in members]
 
 
 def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:

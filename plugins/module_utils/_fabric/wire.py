@@ -96,8 +96,7 @@ def answers(fabric: Fabric, lines: Iterable[str]) -> Replies:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ParseError("a line of the fabric check is not whole", host=fabric.hosts[0], raw=line) from error
     found = {host: whole for host, whole in found.items() if whole.get("end")}
-    missing = tuple(name for number, name in enumerate(fabric.hosts) if number not in found)
-    return Replies(found, missing)
+    return Replies(found, tuple(name for number, name in enumerate(fabric.hosts) if number not in found))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -64,7 +64,7 @@ def read(folder: Path) -> dict[str, Any]:
     if not words and any(_says_nccl(log) for log in logs):
         words = logs  # NCCL wrote into the output of the ranks, as in a pod
     if words:
-        evidence["nccl_path"] = _path(words, job, hosts, name, started)
+        evidence["nccl_path"] = _path(words, job, hosts, name, ended)
     return {
         "id": name,
         "job": job,

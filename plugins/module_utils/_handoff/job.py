@@ -94,7 +94,7 @@ def job_of(asked: Mapping[str, Any]) -> dict[str, Any]:
             "account": _slurm_name(str(asked.get("account") or ""), "run_handoff_options.account"),
             "pyxis": pyxis,
         },
-        "kubernetes": _kubernetes(asked, hosts) if cluster else {},
+        "kubernetes": _kubernetes(asked) if cluster else {},
         "simulated": bool(asked.get("simulated")),
     }
 
@@ -164,8 +164,8 @@ def _hosts(given: Sequence[Mapping[str, Any]], network: str) -> list[dict[str, A
     for host in given:
         name = str(host["name"])
         own = str(host.get("hostname") or name).split(".", maxsplit=1)[0]
-        # Kubernetes' name of the node may be a full one, where the site says that name.
-        node = str(host.get("hostname") or own)
+        # Kubernetes' name of the node may be a full one, where the host calls itself so; kubelet uses lower case.
+        node = str(host.get("hostname") or own).lower()
         if not all(_HOST.fullmatch(label) for label in node.split(".")):
             _refuse("not a host name", "hostname", node, "give what the node calls itself", host=name)
         try:
@@ -307,7 +307,7 @@ def _devices(host: str, wanted: str, facts: Mapping[str, Any] | None) -> None:
             )
 
 
-def _kubernetes(asked: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _kubernetes(asked: Mapping[str, Any]) -> dict[str, Any]:
     namespace = str(asked.get("namespace") or "")
     if not _LABEL.fullmatch(namespace) or len(namespace) > 63:
         _refuse(
@@ -329,9 +329,6 @@ def _kubernetes(asked: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]]) ->
             )
     if asked.get("gpus") and not asked.get("gpu_resource"):
         _refuse("the ranks need GPUs", "run_handoff_options.gpu_resource", "", "give nvidia.com/gpu")
-    for host in hosts:
-        if host["node"] != host["node"].lower():
-            _refuse("not the name of a Kubernetes node", "hostname", host["node"], "give it in lower case")
     pod_network = str(asked.get("pod_network") or "")
     if "\n" in pod_network:
         _refuse(

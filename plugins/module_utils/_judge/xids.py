@@ -47,8 +47,7 @@ class Xid:
 @functools.lru_cache(maxsize=None)
 def table() -> Mapping[int, Xid]:
     """Raises PackError, and ImportError without PyYAML."""
-    rows = yaml_files.read(Path(__file__).with_suffix(".yml"))
-    return {number: Xid(number, **row) for number, row in rows.items()}
+    return {number: Xid(number, **row) for number, row in yaml_files.read(Path(__file__).with_suffix(".yml")).items()}
 
 
 def stops(number: int) -> bool:

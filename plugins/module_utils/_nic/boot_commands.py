@@ -23,6 +23,7 @@ _COMMANDS = ("up", "post-up", "pre-up")
 _STARTED = ("auto", "allow-auto", "allow-hotplug")
 _UNFOLLOWED = ("mapping", "template", "rename")
 _DEEPEST = 5  # files that source one another
+_OWN_NAME = re.compile(r"\"?\$(?:IFACE\b|\{IFACE\})\"?")
 _NOTHING = ("/bin/true", "/bin/false", "/usr/bin/false", "/usr/bin/true")  # in place of a driver
 
 
@@ -84,7 +85,7 @@ def _begun(words: list[str], path: str, place: str) -> Stanza:
         raise Refused(f"{place}: unknown address family {family!r}")
     if method not in ("", *_METHODS):
         raise Refused(f"{place}: unknown method {method!r}")
-    return Stanza(name, family or "inet", method or "manual", [], path)
+    return Stanza(name, family or "inet", method, [], path)
 
 
 def _sourced(tree: Tree, path: str, patterns: list[str], is_folder: bool) -> Iterator[str]:
@@ -126,10 +127,11 @@ def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
     if stanza.method in ("dhcp", "auto", "bootp"):
         planned.dhcp.add(family)
         planned.dhcp_mtu = planned.dhcp_mtu or family == 4
-    if stanza.method == "static" and row.get("address"):
-        text = row["address"] if "/" in row["address"] or "netmask" not in row else f"{row['address']}/{row['netmask']}"
+    # ifupdown2 needs no method, and takes several addresses.
+    for text in [value for key, value in options if key == "address" and stanza.method in ("static", "")]:
+        mask = "" if "/" in text or "netmask" not in row else f"/{row['netmask']}"
         try:
-            planned.addresses[str(ipaddress.ip_interface(text))] = stanza.path
+            planned.addresses[str(ipaddress.ip_interface(text + mask))] = stanza.path
             if row.get("gateway"):
                 planned.routes[normal_route("default", row["gateway"], family)] = stanza.path
         except ValueError as error:
@@ -138,7 +140,7 @@ def _stanza(stanza: Stanza, planned: Planned, boot: NextBoot) -> None:
         planned.set_mtu(int(row["mtu"]), stanza.path)
     for key, value in options:
         if key in _COMMANDS:
-            commands(value.replace("$IFACE", stanza.interface), stanza.path, boot)
+            commands(_OWN_NAME.sub(stanza.interface, value), stanza.path, boot)
 
 
 def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> None:
@@ -148,30 +150,31 @@ def _virtual(stanza: Stanza, options: list[tuple[str, str]], boot: NextBoot) -> 
         r"[A-Za-z][\w-]*\.\d+|vlan\d+", name
     ):
         boot.created.setdefault(name, stanza.path)
-    members = [each for key, value in options if key in ("bond-slaves", "bridge-ports") for each in value.split()]
-    for member in members:
-        if member not in ("none", "all"):
-            below = boot.interfaces.setdefault(member, Planned())
-            below.master, below.master_by = name, stanza.path
+    members = {each for key, value in options if key in ("bond-slaves", "bridge-ports") for each in value.split()}
+    for member in members - {"none", "all"}:
+        below = boot.interfaces.setdefault(member, Planned())
+        below.master, below.master_by = name, stanza.path
 
 
 # ---- commands that are run at boot ----------------------------------------------------------------------------------
 
 _IP = re.compile(r"(?:^|[\s/;&|'\"-])ip\s+(?:-\S+\s+)*(?P<rest>(?:l|link|a|addr|address|r|ro|route)\s+[^;&|'\"]+)")
 _OTHER_TABLE = re.compile(r"\stable\s+(?!(?:main|254)\b)\S")
-_IFCONFIG = re.compile(r"(?:^|[\s/;&|])ifconfig\s+(?P<name>[\w.@-]+)\s+(?P<rest>[^;&|]+)")
+_IFCONFIG = re.compile(r"(?:^|[\s/;&|'\"])ifconfig\s+(?P<name>[\w.@-]+)\s+(?P<rest>[^;&|'\"]+)")
 
 
 def commands(text: str, path: str, boot: NextBoot) -> None:
-    """``ip link set``, ``ip address`` and ``ip route`` (table main) with plain words; anything else changes nothing."""
+    """``ip link set``, ``ip address``, ``ip route`` (table main), ``ifconfig``: plain words; others change nothing."""
     for found in _IP.finditer(text):
         if "$" not in found["rest"] and not _OTHER_TABLE.search(found["rest"]):
             _ip(found["rest"].split(), path, boot)
     for found in _IFCONFIG.finditer(text):
-        words = found["rest"].split()
+        words = re.sub(r"\s+netmask\s+", "/", found["rest"]).split()
         planned = boot.interfaces.setdefault(found["name"], Planned())
         if "mtu" in words[:-1] and words[words.index("mtu") + 1].isdigit():
             planned.set_mtu(int(words[words.index("mtu") + 1]), path)
+        if words and "/" in words[0]:
+            _changed_address("add", words[0], path, planned)
         if words[:1] == ["down"]:
             planned.down_by = path
 

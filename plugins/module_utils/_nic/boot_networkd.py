@@ -161,12 +161,13 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
         address = _address(text)
         if address:
             planned.addresses[address] = path
+    table = last(parts, "Network", "VRF") or "main"
     for text in values(parts, "Network", "Gateway"):
-        if text and not text.startswith("_"):
+        if text and not text.startswith("_") and table == "main":
             _route(planned, "default", text, path)
     for name, settings in parts:
         row = dict(settings)
-        if name == "Route" and row.get("Table", "main") in ("main", "254") and row.get("Type", "unicast") == "unicast":
+        if name == "Route" and row.get("Table", table) in ("main", "254") and row.get("Type", "unicast") == "unicast":
             gateway = row.get("Gateway", "")
             if not gateway.startswith("_") and ("Destination" in row or gateway):
                 _route(planned, row.get("Destination", "default"), gateway, path)
@@ -239,18 +240,21 @@ def _holds(key: str, sign: str, value: str, link: Link, late: bool) -> bool | No
     """Whether a condition of a rule fits when the device appears (None: not known); what is assigned is none."""
     if sign not in ("==", "!="):
         return True
+    words = value.split("|")
+    # A device appears under the kernel's name, eth and a number, and is seen again under the one that it is given.
+    first = ["ib0" if link.kind == "ipoib" else "eth0"]
+    either = _any(words, [link.name]) or _any([re.sub(r"[\d[].*", "*", word) for word in words], first)
     known = {
         "SUBSYSTEM": ["net"],
         "ACTION": ["add"],
         "DRIVERS": [link.driver],
         "ATTR{address}": [link.mac],
-        # A device appears under the kernel's name, and is seen again under the one that it is given.
-        "KERNEL": [] if link.renamed else [link.name],
+        "KERNEL": [] if link.renamed and either else [link.name],
         "NAME": [link.name if late else ""],
     }
     if late and link.udev and key.startswith("ENV{") and key[4] != ".":
         known[key] = [link.udev.get(key[4:-1], "")]
-    return (sign == "==") == _any(value.split("|"), known[key]) if known.get(key) else None
+    return (sign == "==") == _any(words, known[key]) if known.get(key) else None
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import boot_commands, boot_networkd, boot_profiles
 from .boot_state import NextBoot, Present, Tree
-from .interface_state import sections
+from .interface_state import last, sections
 
 
 def next_boot(tree: Tree, present: Present) -> NextBoot:
@@ -34,8 +34,7 @@ def next_boot(tree: Tree, present: Present) -> NextBoot:
 def _left_to_ifupdown(tree: Tree) -> frozenset[str]:
     """What NetworkManager's plugin of Debian leaves alone: all that ifupdown's files name."""
     parts = sections(tree.files.get("/etc/NetworkManager/NetworkManager.conf", ""))
-    rows = {(section, key): value for section, settings in parts for key, value in settings}
-    if "ifupdown" not in rows.get(("main", "plugins"), "") or rows.get(("ifupdown", "managed")) == "true":
+    if "ifupdown" not in last(parts, "main", "plugins") or last(parts, "ifupdown", "managed") == "true":
         return frozenset()
     try:
         return frozenset(one.interface for one in boot_commands.parse(tree).stanzas)

@@ -24,6 +24,8 @@ TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
 _COPIES = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".swp")
 _NO = frozenset(("false", "no", "0", "off"))
+# Without quotes a value ends at a blank, and a comment may follow.
+_SHELL = re.compile(r"^\s*(?P<key>[A-Z0-9_]+)=(?P<quote>[\"'])?(?P<value>(?(quote)[^\"'\n]*|\S*))", re.MULTILINE)
 
 
 class Profile:
@@ -51,6 +53,11 @@ class Profile:
         return {"ethernet": "", "802-3-ethernet": "", "infiniband": "ipoib"}.get(kind, kind)
 
     @property
+    def table(self) -> str:
+        """Of its routes where the family has none; the ports of a VRF have their addresses still."""
+        return "vrf" if "vrf" in (self.get("connection", "port-type"), self.get("connection", "slave-type")) else "0"
+
+    @property
     def priority(self) -> int:
         text = self.get("connection", "autoconnect-priority", "0")
         return int(text) if re.fullmatch(r"-?\d+", text) else 0
@@ -66,12 +73,11 @@ class Profile:
         mac = self.get("ethernet", "mac-address") or self.get("802-3-ethernet", "mac-address")
         if mac and re.sub("-", ":", mac).lower() != link.mac:
             return False
-        patterns = [one for one in self.get("match", "interface-name").split(";") if one]
-        if patterns and not any(fnmatch.fnmatchcase(link.name, one) for one in patterns):
-            return False
-        drivers = [one for one in self.get("match", "driver").split(";") if one]
-        if drivers and not any(fnmatch.fnmatchcase(link.driver, one) for one in drivers):
-            return False
+        own = {"interface-name": link.name, "driver": link.driver, "path": link.udev.get("ID_PATH", "")}
+        for key, name in own.items():
+            patterns = [one for one in self.get("match", key).split(";") if one]
+            if patterns and not any(fnmatch.fnmatchcase(name, one) for one in patterns):
+                return False
         return bool(self.interface) or not link.kind
 
 
@@ -109,7 +115,7 @@ def apply(tree: Tree, links: Mapping[str, Link], boot: NextBoot, ifupdown: froze
     }
     taken: dict[str, str] = {}
     for link in [*links.values(), *made.values()]:
-        if link.name in ifupdown or _is_listed(refused, link):
+        if link.name in ifupdown or _is_listed(refused, link) or link.udev.get("NM_UNMANAGED") in ("1", "true"):
             continue
         chosen = _choose(
             [one for one in there if one.fits(link) and taken.get(one.path, link.name) == link.name], link, times
@@ -132,27 +138,22 @@ def _choose(found: list[Profile], link: Link, times: Mapping[str, int]) -> Profi
 
 
 def _configuration(tree: Tree) -> tuple[list[str], list[str]]:
-    """unmanaged-devices and no-auto-default; the last file that sets one wins."""
-    refused: list[str] = []
-    plain: list[str] = []
-    found = tree.in_force(CONFIGURATION, ".conf").values()
-    etc = [path for path in found if path.startswith("/etc/")]
-    rest = [path for path in found if not path.startswith("/etc/")]
-    for path in [*rest, "/etc/NetworkManager/NetworkManager.conf", *etc]:
-        if path in tree.masked:
-            continue
-        for section, rows in sections(tree.files.get(path, "")):
+    """unmanaged-devices and no-auto-default; the last file that sets one wins, ``+=`` adds to those before it."""
+    lists: dict[str, list[str]] = {}
+    main = "/etc/NetworkManager/NetworkManager.conf"
+    found = [main, *tree.in_force(CONFIGURATION, ".conf").values()]
+    for path in sorted(found, key=lambda one: (one.startswith("/etc/"), one != main)):
+        for section, rows in sections("" if path in tree.masked else tree.files.get(path, "")):
             for key, value in rows:
-                if (section, key) == ("keyfile", "unmanaged-devices"):
-                    refused = [one for one in re.split("[;,]", value) if one.strip()]
-                if (section, key) == ("main", "no-auto-default"):
-                    plain = [one for one in re.split("[;,]", value) if one.strip()]
-    return refused, plain
+                name = f"{section}.{key.rstrip('+')}"
+                before = lists.get(name, []) if key.endswith("+") else []
+                lists[name] = before + [one for one in re.split("[;,]", value) if one.strip()]
+    return lists.get("keyfile.unmanaged-devices", []), lists.get("main.no-auto-default", [])
 
 
 def _is_listed(words: list[str], link: Link) -> bool:
-    """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*`` and ``except:``."""
-    listed = False
+    """NetworkManager's list of devices: names, MAC addresses, types, drivers, ``*``, ``except:`` (alone: all else)."""
+    listed = bool(words) and all(each.strip().startswith("except:") for each in words)
     for word in (each.strip() for each in words):
         negative = word.startswith("except:")
         key, colon, value = word[7 * negative :].partition(":")
@@ -161,7 +162,7 @@ def _is_listed(words: list[str], link: Link) -> bool:
             hit = value == "*" or value.lower() == link.mac or value == link.name
         else:
             own = {"interface-name": link.name, "mac": link.mac, "driver": link.driver, "type": link.kind or "ethernet"}
-            hit = key in own and fnmatch.fnmatchcase(own[key], value.lower() if key == "mac" else value.lstrip("="))
+            hit = key in own and fnmatch.fnmatchcase(own[key], value.lower() if key == "mac" else value.lstrip("=~"))
         if hit and negative:
             return False
         listed = listed or hit
@@ -173,7 +174,7 @@ def _profile(one: Profile, names: Mapping[str, str], planned: Planned, boot: Nex
     master = one.get("connection", "controller") or one.get("connection", "master")
     if master:
         planned.master, planned.master_by = names.get(master, master), one.path
-    else:
+    if not master or one.table == "vrf":
         for family, section in ((4, "ipv4"), (6, "ipv6")):
             _addresses(one, section, family, planned)
     mtu = one.get("ethernet", "mtu") or one.get("802-3-ethernet", "mtu") or "0"
@@ -218,7 +219,7 @@ def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
 def _is_in_main(one: Profile, section: str, route: str = "") -> bool:
     """The table of the route itself goes before that of all routes of the family, the gateway's among them."""
     own = re.search(r"\btable=([1-9]\d*)", one.get(section, f"{route}_options"))
-    return (own.group(1) if own else one.get(section, "route-table", "0")) in ("0", "254")
+    return (own.group(1) if own else one.get(section, "route-table", one.table)) in ("0", "254")
 
 
 def _add(planned: Planned, text: str, path: str) -> None:
@@ -246,7 +247,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
         name = path.rpartition("/")[2]
         if not name.startswith("ifcfg-") or name == "ifcfg-lo" or name.endswith(_COPIES):
             continue
-        row = dict(re.findall(r"^\s*([A-Z0-9_]+)=[\"']?([^\"'\n]*)", tree.files.get(path, ""), re.MULTILINE))
+        row = {each["key"]: each["value"] for each in _SHELL.finditer(tree.files.get(path, ""))}
         if row.get("NM_CONTROLLED", "yes").lower() in _NO:
             continue
         kind = "vlan" if row.get("VLAN", "no").lower() == "yes" else row.get("TYPE", "").lower()
@@ -257,7 +258,7 @@ def _ifcfg(tree: Tree) -> Iterator[Profile]:
             ("connection", "interface-name"): row.get("DEVICE", ""),
             ("connection", "autoconnect"): row.get("ONBOOT", "yes"),
             ("connection", "autoconnect-priority"): row.get("AUTOCONNECT_PRIORITY", "0"),
-            ("connection", "master"): row.get("MASTER", ""),
+            ("connection", "master"): row.get("MASTER") or row.get("TEAM_MASTER") or row.get("BRIDGE", ""),
             ("ethernet", "mac-address"): row.get("HWADDR", ""),
             ("ethernet", "mtu"): row.get("MTU", ""),
             ("ipv4", "method"): "auto" if row.get("BOOTPROTO", "none").lower() in ("dhcp", "bootp") else "manual",

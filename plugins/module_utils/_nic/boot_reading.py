@@ -28,6 +28,7 @@ _FOLDERS = (
     *CONFIGURATION,
     *RULE_FOLDERS,
     "/etc/network/interfaces.d",
+    "/run/network/interfaces.d",  # Debian's images for clouds
     "/etc/sysconfig/network-scripts",
     "/etc/systemd/system",
     "/etc/modprobe.d",

@@ -91,8 +91,7 @@ def _text(gpu: ElementTree.Element, *paths: str) -> str:
 
 
 def _truth(gpu: ElementTree.Element, *paths: str) -> bool | None:
-    word = _text(gpu, *paths)
-    return {"Enabled": True, "Yes": True, "Disabled": False, "No": False}.get(word)
+    return {"Enabled": True, "Yes": True, "Disabled": False, "No": False}.get(_text(gpu, *paths))
 
 
 def _any(*values: bool | None) -> bool | None:

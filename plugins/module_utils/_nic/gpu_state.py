@@ -17,6 +17,7 @@ NVIDIA = "10de"
 _GPU_CLASSES = ("0300", "0302")  # VGA, 3D controller
 _SWITCH_CLASS = "0680"  # other bridge: NVSwitch
 _GPU_LINE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$")
+_NO_GPU = ("  ", "No devices", "Unable to determine the device handle for ", "WARNING: infoROM is corrupted at ")
 
 
 def kind_of(class_id: str, vendor: str) -> str:
@@ -30,7 +31,7 @@ def parse_gpus(text: str, host: str) -> list[dict[str, Any]]:
     """``nvidia-smi -L`` -> one {index, name, uuid} per GPU that answers, without the MIG instances below it."""
     found = []
     for line in text.splitlines():
-        if not line.strip() or line.startswith(("  ", "No devices", "Unable to determine the device handle for ")):
+        if not line.strip() or line.startswith(_NO_GPU):
             continue
         row = _GPU_LINE.match(line.strip())
         if not row:

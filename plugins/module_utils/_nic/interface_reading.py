@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import glob
 import os
+import re
 import shutil
 import tempfile
 from typing import Any, Iterator, Mapping, Sequence
@@ -286,7 +287,7 @@ class InterfaceReader(Node):
         done = self.tool("ifquery", link.name) if self.read("/etc/network/interfaces") else None
         if done is None or done.code != 0:
             return None
-        values = [line.partition(":")[2].strip() for line in done.out.splitlines() if line.startswith("mtu:")]
+        values = re.findall(r"^\s*mtu:? +(\S+)", done.out, re.MULTILINE)  # ifupdown2 prints the lines of its file
         return Keeper(kind=IFUPDOWN, name=link.name, path="/etc/network/interfaces", mtu=values[-1] if values else "")
 
 

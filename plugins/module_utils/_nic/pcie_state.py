@@ -22,6 +22,7 @@ _EXTENDED, _ALL_BYTES = 0x100, 4096
 _ATS, _ATS_ENABLE = 0x000F, 0x8000
 _ACS, _ACS_REDIRECT, _ACS_DIRECT_TRANSLATED = 0x000D, 0x000C, 0x0040
 _MOST = 48  # entries that fit into 256 bytes; a list that is longer goes round in circles
+MOST_LANES = 16  # of a slot
 _SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?")
 
 

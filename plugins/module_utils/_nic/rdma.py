@@ -18,7 +18,7 @@ from .._layer import RefusedError
 from .interface_state import parse_links
 from .node import REPORT, Node
 from .path_reading import NO_FUNCTION, NO_FUNCTION_REMEDY, read_path
-from .pcie_state import parse_device_control, parse_link_speed, parse_link_width
+from .pcie_state import MOST_LANES, parse_device_control, parse_link_speed, parse_link_width
 from .rdma_state import (
     ETHERNET,
     Gid,
@@ -217,6 +217,10 @@ class RdmaReader(Node):
                 what = f"{device} PCIe {which}_{name}"
                 text = self.text(what, "class/infiniband", device, "device", f"{which}_{name}")
                 found[f"{which}_{name}"] = self.parsed(what, parse, text, self.host, what) if text else None
+        if (found["current_link_width"] or 0) > MOST_LANES:
+            why = f"x{found['current_link_width']} is a placeholder of the hypervisor, as 5 GT/s x32 is of ESXi"
+            self.miss(f"{device} PCIe link", why, "read LnkSta on the host (lspci -vv)")
+            found.update(dict.fromkeys(found))
         what = f"{device} PCIe MaxPayload"
         config = self.read_bytes(what, "class/infiniband", device, "device", "config")
         control = self.parsed(what, parse_device_control, config, self.host, what) if config else None

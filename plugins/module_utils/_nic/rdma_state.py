@@ -231,11 +231,8 @@ def parse_ofed_info(text: str) -> Release | None:
 
 def parse_dpkg(text: str) -> Release | None:
     """``PACKAGE STATUS VERSION`` lines of dpkg-query; doca-ofed is named before the kernel package that it brings."""
-    versions: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) == 3 and words[1] == "installed":
-            versions[words[0]] = words[2]
+    rows = [line.split() for line in text.splitlines()]
+    versions = {row[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
     for package, product in (("doca-ofed", "DOCA-OFED"), ("mlnx-ofed-kernel-dkms", "MLNX_OFED")):
         if package in versions:
             return Release(product, versions[package], f"package {package}")
@@ -244,12 +241,9 @@ def parse_dpkg(text: str) -> Release | None:
 
 def parse_modules(text: str) -> dict[str, list[str]]:
     """``/proc/modules`` or ``lsmod``: module -> the modules that hold it; lines that are no module are skipped."""
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 3 and words[1].isdigit() and words[2].isdigit():
-            found[words[0]] = [user for user in "".join(words[3:4]).split(",") if user not in ("", "-")]
-    return found
+    rows = [words for words in map(str.split, text.splitlines()) if all(each.isdigit() for each in words[1:3])]
+    users = {words[0]: "".join(words[3:4]).split(",") for words in rows if len(words) >= 3}
+    return {name: [user for user in listed if user not in ("", "-")] for name, listed in users.items()}
 
 
 OPEN_MODULE_LICENSE = "Dual MIT/GPL"

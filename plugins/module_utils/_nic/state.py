@@ -361,5 +361,4 @@ def parse_flint(text: str) -> tuple[str, str]:
     With a burnt but not yet loaded image there are two lines, and ``FW Version(Running)`` is the one that counts.
     """
     lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    firmware = lines.get("FW Version(Running)", lines.get("FW Version", ""))
-    return lines.get("PSID", "").strip(), firmware.strip()
+    return lines.get("PSID", "").strip(), lines.get("FW Version(Running)", lines.get("FW Version", "")).strip()

@@ -301,8 +301,7 @@ def _watchdogs(state: State, wanted: Wanted) -> list[Operation]:
 
 
 def _watched(state: State, name: str) -> bool:
-    setting = trees.get(state.config, "interface", name, "qos", "pfc-watchdog")
-    return parse_watchdog(setting) == "enabled"
+    return parse_watchdog(trees.get(state.config, "interface", name, "qos", "pfc-watchdog")) == "enabled"
 
 
 def _on_ports(names: Iterable[str], settings: Mapping[str, Any]) -> trees.Tree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, Callable, Mapping
 
 from .._layer import LayerError, ParseError, UnreachableError
@@ -27,37 +28,28 @@ def failed(state: str) -> bool:
     return state in NOT_BEGUN or state.endswith(("_fail", "_error"))
 
 
+@dataclasses.dataclass(frozen=True)
 class Revisions:
     """``apply_timeout``: seconds for one apply. ``clock`` and ``sleep`` are injected for tests."""
 
-    def __init__(
-        self,
-        host: str,
-        client: Session,
-        reader: NvueReader,
-        *,
-        apply_timeout: float,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._host = host
-        self._client = client
-        self._reader = reader
-        self._apply_timeout = apply_timeout
-        self._clock = clock
-        self._sleep = sleep
+    host: str
+    client: Session
+    reader: NvueReader
+    apply_timeout: float
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
 
     def new(self) -> str:
         """The id of a new, empty revision."""
         try:
-            answer = self._client.send("POST", "/revision")
+            answer = self.client.send("POST", "/revision")
         except UnreachableError as error:
             error.args = (f"{error} A revision without changes may be left staged (nv config revision).",)
             raise
         names = list(answer) if isinstance(answer, Mapping) else []
         if len(names) != 1:
             raise ParseError(
-                "expected the id of one new revision", host=self._host, thing="revision", raw=parsing.raw(answer)
+                "expected the id of one new revision", host=self.host, thing="revision", raw=parsing.raw(answer)
             )
         return str(names[0])
 
@@ -65,14 +57,14 @@ class Revisions:
         """Stage trees, one request each; null unsets."""
         for part in parts:
             if part:
-                self._client.send("PATCH", "/", dict(part), rev=revision)
+                self.client.send("PATCH", "/", dict(part), rev=revision)
 
     def delete(self, revision: str) -> bool:
         """Whether a staged revision is gone now."""
         try:
-            self._client.send("DELETE", f"/revision/{quoted(revision)}")
+            self.client.send("DELETE", f"/revision/{quoted(revision)}")
         except NotFoundError:
-            return revision not in self._reader.revisions()
+            return revision not in self.reader.revisions()
         except LayerError:
             return False
         return True
@@ -81,16 +73,16 @@ class Revisions:
         """(state, what the switch says of it). A switch that applies may stop answering for a while."""
         while True:
             try:
-                answer = self._client.get(f"/revision/{quoted(revision)}")
+                answer = self.client.get(f"/revision/{quoted(revision)}")
                 break
             except UnreachableError:
-                if self._clock() >= deadline:
+                if self.clock() >= deadline:
                     raise
-                self._sleep(POLL_SECONDS)
+                self.sleep(POLL_SECONDS)
         facts = trees.get(answer, revision) or answer  # both shapes stand in NVIDIA's manual
         state = trees.get(facts, "state")
         if not isinstance(state, str):
-            raise ParseError("expected the state of a revision", host=self._host, thing="revision", raw=str(answer))
+            raise ParseError("expected the state of a revision", host=self.host, thing="revision", raw=str(answer))
         issues = trees.get(facts, "transition", "issue") or {}
         texts = [str(trees.get(issue, "message") or issue).strip() for issue in issues.values()]
         progress = str(trees.get(facts, "transition", "progress") or "")
@@ -99,15 +91,15 @@ class Revisions:
     def answer(self, revision: str, answer: str) -> None:
         """Answer what the switch asks about a revision that it applies."""
         with contextlib.suppress(UnreachableError):  # the state that follows tells whether it arrived
-            self._client.send("PATCH", f"/revision/{quoted(revision)}", {"state": answer, "auto-prompt": dict(YES)})
+            self.client.send("PATCH", f"/revision/{quoted(revision)}", {"state": answer, "auto-prompt": dict(YES)})
 
     def run_quietly(self, revision: str) -> None:
         """Apply it with yes to every question; the caller looks at the configuration afterwards."""
         body = {"state": "apply", "auto-prompt": {**YES, "ignore_fail": "ignore_fail_yes"}}
-        self._client.send("PATCH", f"/revision/{quoted(revision)}", body)
-        deadline = self._clock() + self._apply_timeout
-        while self._clock() < deadline:
+        self.client.send("PATCH", f"/revision/{quoted(revision)}", body)
+        deadline = self.clock() + self.apply_timeout
+        while self.clock() < deadline:
             state, _said = self.state(revision, deadline)
             if state in DONE or failed(state):
                 return
-            self._sleep(POLL_SECONDS)
+            self.sleep(POLL_SECONDS)

@@ -22,6 +22,8 @@ from . import tree as trees
 from . import uses as using
 
 _ON = ("on", "enabled", "yes", "true")
+# RoCE modes that take DSCP / 8 for the priority; that of lossy-multi-tc differs by release (NVIDIA's manuals).
+_BY_EIGHTS = ("lossless", "lossy", "lossless-single-ipool")
 _SIZES = {"bytes": 1, "byte": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 
@@ -220,15 +222,15 @@ def parse_roce(host: str, config: Mapping[str, Any], filled: Any, operational: A
         pfc_priorities=numbers(pfc.get("pfc-priority")),
         pfc_rx=str(pfc.get("rx-enabled", "")),
         pfc_tx=str(pfc.get("tx-enabled", "")),
-        dscp=dscp_map(config) if mode else {},
+        dscp=dscp_map(config, mode) if mode else {},
         lldp="application TLV" if operational.get("lldp-app-tlv") else "",
         exceptions=tuple(exceptions),
     )
 
 
-def dscp_map(config: Mapping[str, Any]) -> dict[int, int]:
-    """The RoCE profile's map (DSCP / 8), with what the profile default-global changes."""
-    found = {dscp: dscp // 8 for dscp in range(64)}
+def dscp_map(config: Mapping[str, Any], mode: str) -> dict[int, int]:
+    """The map of the RoCE mode, as far as it is known, with what the profile default-global changes."""
+    found = {dscp: dscp // 8 for dscp in range(64)} if mode in _BY_EIGHTS else {}
     for spec, entry in (trees.get(config, "qos", "mapping", "default-global", "dscp") or {}).items():
         priority = whole(trees.get(entry, "switch-priority"))
         if priority is not None:

@@ -115,7 +115,8 @@ def _group(policies: config.Policies, priority: int) -> int:
 
 
 def _vlan(facts: Mapping[str, Any], switchport: Mapping[str, Any]) -> tuple[str | None, int | None]:
-    mode = str(facts.get("eth_mode") or "").lower() or None
+    # Some releases name no mode of a port that has an address.
+    mode = str(facts.get("eth_mode") or ("routed" if facts.get("eth_ip_addr") else "")).lower() or None
     vlan = str(switchport.get("access_vlan", ""))
     return mode, int(vlan) if mode == "access" and vlan.isdigit() else None
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
 from .._judge.sentences import Sentences
+from .._results.readers.reading import names
 
 LEVELS = (PROBLEM, WARNING, NOTE)
 SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
@@ -45,5 +46,5 @@ def summary(findings: Iterable[Finding], looked_at: Sequence[str]) -> dict[str, 
         "problems": rows[PROBLEM],
         "cautions": rows[WARNING],
         "notes": rows[NOTE],
-        "table": [line(finding) for finding in grouped(given)],
+        "table": [line(finding) for finding in grouped(given, names)],
     }

@@ -105,8 +105,7 @@ def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iter
         hosts.setdefault(key, []).append(host)
     for key, several in hosts.items():
         if len(several) > 1:
-            where = ", ".join(several[:4])
-            yield found("same_value", where, variable=variable, value=key[0], hosts=few(several), what=what)
+            yield found("same_value", few(several), variable=variable, value=key[0], hosts=few(several), what=what)
 
 
 def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
@@ -191,8 +190,7 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
     for row in vcenter.get("vms") or ():
         host = str(row.get("esxi_host") or "")
         if host and not row.get("problem") and host not in known:
-            there = few(sorted(known)) or "none"
-            yield found("vm_elsewhere", str(row.get("asked")), host=host, there=there)
+            yield found("vm_elsewhere", str(row.get("asked")), host=host, there=few(sorted(known)) or "none")
     running = [str(name) for row in rows for name in row.get("running_vms") or ()]
     for row in vcenter.get("vms") or ():
         asked = str(row.get("asked"))

@@ -37,14 +37,14 @@ def unread(given: Mapping[str, Iterable[str]], known: Iterable[str], prefixes: I
     name like one of these is a slip of the pen, unless that one is set too; another with a role's prefix, or one of the
     site's without its prefix, may have another owner."""
     readers, starts = set(known), tuple(prefixes)
-    where: dict[str, list[str]] = {}
-    for host, variables in given.items():
-        for name in variables:
-            if name not in readers and (name.startswith(starts) or SITE_PREFIX + name in readers):
-                where.setdefault(name, []).append(host)
-    for name, hosts in sorted(where.items()):
+    ours = {one for names in given.values() for one in names if one.startswith(starts) or SITE_PREFIX + one in readers}
+    for name in sorted(ours - readers):
+        start = next((len(start) for start in starts if name.startswith(start)), 0)
         bare = [SITE_PREFIX + name] if SITE_PREFIX + name in readers else []
-        like = bare or difflib.get_close_matches(name, readers, n=1, cutoff=_LIKE)
+        hosts = [host for host, variables in given.items() if name in variables]
+        # The prefix alone makes short names alike: switch_os is no switch_host.
+        near = [one for one in readers if one[: start + 1] == name[: start + 1] or sorted(one) == sorted(name)]
+        like = bare or difflib.get_close_matches(name, near, n=1, cutoff=_LIKE)
         if not like:
             yield found("variable_unread", few(hosts), name=name)
         else:

@@ -32,14 +32,14 @@ def around(place: str, seen: Mapping[str, Any], job: Job, doubts: Doubts) -> Non
 
 
 def during(time: Any, job: Job, what: str, doubts: Doubts) -> None:
-    """What the training itself wrote: from its begin to the reading shortly after its end."""
+    """What the training itself wrote, read shortly after its end: what is read earlier lacks what came later."""
     at = moment(time)
     if at is None or job.started is None or job.ended is None:
         doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
-    elif at < job.started - CLOCK_S:
+    elif at < job.ended - CLOCK_S:
         doubts.missing.append(
-            f"the training was not observed: {what} is of {job.started - at:.0f} s before it, like a probe's; let "
-            "NCCL write its log in the training (docs/data-path.md)"
+            f"the training was not observed to its end: {what} was read {job.ended - at:.0f} s before that; let NCCL "
+            "write its log in the training (docs/data-path.md), and read it afterwards"
         )
     elif at > job.ended + READING_SLACK_S:
         doubts.wrong.append(

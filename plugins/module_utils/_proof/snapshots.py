@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
+from .._results.readers.reading import few
 from . import rdma_ports
-from .evidence import moment
+from .evidence import moment, short
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -62,11 +63,10 @@ def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _sum(growths: Iterable[Growth]) -> Growth:
+def _bytes(growths: Iterable[Growth]) -> int | None:
     """All of them or nothing: a part of a sum is no sum."""
-    known = list(growths)
-    unknown = next((one for one in known if one.value is None), None)
-    return unknown or Growth(sum(one.value or 0 for one in known))
+    words = [one.value for one in growths]
+    return None if None in words else UNIT_BYTES * sum(filter(None, words))
 
 
 # ----------------------------------------------------------------------------------------------------------------- NICs
@@ -112,13 +112,12 @@ def _node(
         return {**_blind(why), **times}
     ports = list(new)
     grown = {
-        counter: [_labelled(port, growth(_counters(old[port]), _counters(new[port]), counter)) for port in ports]
+        counter: [growth(_counters(old[port]), _counters(new[port]), counter) for port in ports]
         for counter in ("port_xmit_data", "port_rcv_data")
     }
-    sent, received = map(_sum, grown.values())
-    place = _blind("; ".join(dict.fromkeys(why for why in (sent.why, received.why) if why)), ports)
-    place["sent_bytes"] = None if sent.value is None else UNIT_BYTES * sent.value
-    place["received_bytes"] = None if received.value is None else UNIT_BYTES * received.value
+    unknown = [f"{port} {one.why}" for growths in grown.values() for port, one in zip(ports, growths) if one.why]
+    place = _blind("; ".join(unknown), ports)
+    place["sent_bytes"], place["received_bytes"] = map(_bytes, grown.values())
     place["idle"] = _idle(ports, grown.values())
     place["discards"] = _discards(old, new)
     place["pauses"] = _of_class(old, new, _NIC_PAUSES)
@@ -135,12 +134,12 @@ def _node(
     place["mtu"] = sorted(
         {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
     )
-    # Both ports of a card have its GUID.
-    cards = {str(port.get("name")): str(port["node_guid"]) for port in new.values() if port.get("node_guid")}
+    # Both ports of a card have its GUID; that of a virtual function is zero until somebody sets it.
+    cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
     place["identity"] = {
         "hostname": str(after.get("hostname") or ""),
         "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
-        "guids": sorted(cards.values()),
+        "guids": sorted(guid for guid in cards.values() if guid.strip("0:")),
         "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
     }
     place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
@@ -176,14 +175,14 @@ def _unlike(
 def _replaced(
     before: Mapping[str, Any], after: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> list[str]:
-    """What says that the two readings are not of the same machine, start and cards."""
+    """What says that the two readings are not of the same machine, start, cards and speed of their links."""
     found = [
         f"its {word} was {before.get(key)} before the run and {after.get(key)} after it"
         for key, word in (("boot_id", "boot id"), ("hostname", "host name"))
-        if before.get(key) and after.get(key) and before.get(key) != after.get(key)
+        if before.get(key) and after.get(key) and short(str(before[key])) != short(str(after[key]))
     ]
     for port in set(old) & set(new):
-        for key in ("node_guid", "sys_image_guid", "serial"):
+        for key in ("node_guid", "sys_image_guid", "serial", "rate"):
             was, now = old[port].get(key), new[port].get(key)
             if was and now and was != now:
                 found.append(f"{key} of {port} was {was} before the run and {now} after it")
@@ -226,10 +225,6 @@ def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
         "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
         "replaced": [],
     }
-
-
-def _labelled(port: str, found: Growth) -> Growth:
-    return found if found.value is not None else Growth(None, f"{port} {found.why}")
 
 
 def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, Any]:
@@ -322,7 +317,7 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         place["why"] = str(error)
     moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
-        some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({', '.join(moved)})"
+        some = f"one port only ({moved[0]})" if len(moved) == 1 else f"{len(moved)} ports only ({few(moved)})"
         place["why"] = f"RoCE packets went through {some}, and {nodes} nodes took part"
     sums = [None if place["why"] else sum(both[side] for both in by_port.values()) for side in (0, 1)]
     place.update(ports=list(by_port), sent_packets=sums[0], received_packets=sums[1])

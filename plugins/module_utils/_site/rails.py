@@ -13,6 +13,7 @@ import re
 from typing import Any, Iterator, Mapping, Sequence, Union
 
 from .._layer import RefusedError
+from .._results.readers.reading import few
 
 ETHERNET, ROCE_V2 = "Ethernet", "RoCE v2"
 Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
@@ -278,8 +279,7 @@ def _gids(  # noqa: PLR0917 (one port, in the words of the facts)
 def _why_not(gids: Sequence[Gid], wanted: Sequence[Network]) -> str:
     if not gids:
         return "it has no RoCE v2 IPv4 address (give its interface one)"
-    addresses = ", ".join(gid.address for gid in gids)
-    return f"{addresses} is in no RoCE network that was given ({_told(wanted)})"
+    return f"{', '.join(gid.address for gid in gids)} is in no RoCE network that was given ({_told(wanted)})"
 
 
 def _complete(rails: Rails, named: bool) -> None:
@@ -318,9 +318,10 @@ def _uneven(rails: Rails) -> list[str]:
     for network in rails.used:
         counts = {node: sum(port.network == network for port in ports) for node, ports in rails.ports.items()}
         if len(set(counts.values())) > 1:
-            shown = ", ".join(f"{node} {count}" for node, count in counts.items())
+            fewer = few([f"{node} {count}" for node, count in counts.items() if count < max(counts.values())])
             found.append(
-                f"the nodes have different numbers of ports in {network} ({shown}): the smallest sets the pace"
+                f"the nodes have different numbers of ports in {network} (most {max(counts.values())}, {fewer}): the "
+                "smallest sets the pace"
             )
     return found
 
@@ -329,17 +330,17 @@ def _order(rails: Rails) -> list[str]:
     """NCCL connects the n-th channel of a node with the n-th of the next one, whatever their networks are."""
     if len(rails.used) < 2 or any(not port.pci for port in rails.everywhere()):
         return []
-    order = {
-        node: tuple(port.network for port in sorted(ports, key=lambda port: (port.pci, port.port)))
-        for node, ports in rails.ports.items()
-    }
-    first = next(iter(order))
+    orders: dict[tuple[str, ...], list[str]] = {}
+    for node, ports in rails.ports.items():
+        by_place = sorted(ports, key=lambda port: (port.pci, port.port))
+        orders.setdefault(tuple(port.network for port in by_place), []).append(node)
+    usual = max(orders, key=lambda own: len(orders[own]))
     return [
-        f"{node}: its rails are in another order than those of {first} (by PCI address {', '.join(own)}; there "
-        f"{', '.join(order[first])}): NCCL connects NICs by their place, so traffic would have to cross from rail to "
-        "rail; give the addresses, or the NICs to the VM, in the same order"
-        for node, own in order.items()
-        if own != order[first]
+        f"{few(nodes)}: the rails are in another order than those of {few(orders[usual])} (by PCI address "
+        f"{', '.join(own)}; there {', '.join(usual)}): NCCL connects NICs by their place, so traffic would have to "
+        "cross from rail to rail; give the addresses, or the NICs to the VM, in the same order"
+        for own, nodes in orders.items()
+        if own != usual
     ]
 
 
@@ -350,7 +351,7 @@ def _mtu(rails: Rails, network: str) -> list[str]:
             sizes.setdefault(port.mtu, []).append(f"{port.node} {port.name}")
     where = f"rail {network}: " if len(rails.used) > 1 else ""
     if len(sizes) > 1:
-        parts = "; ".join(f"{size}: {', '.join(names)}" for size, names in sorted(sizes.items()))
+        parts = "; ".join(f"{size}: {few(names)}" for size, names in sorted(sizes.items()))
         return [f"{where}the RoCE MTU differs, and each connection uses the smaller one ({parts})"]
     if sizes and next(iter(sizes)) < 4096:
         size, names = next(iter(sizes.items()))

@@ -44,8 +44,7 @@ def is_agent(row: dict[str, Any]) -> bool:
         return True
     if str(getattr(manager, "type", "") or "") in _AGENT_TYPES:
         return True
-    extra = parse_extra_config(row.get("config.extraConfig") or [])
-    return extra.get(_AGENT_KEY, ("", ""))[1].lower() == "true"
+    return parse_extra_config(row.get("config.extraConfig") or []).get(_AGENT_KEY, ("", ""))[1].lower() == "true"
 
 
 def _is_loopback(address: str) -> bool:

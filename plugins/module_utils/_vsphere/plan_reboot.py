@@ -98,7 +98,7 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
         )
     if not state.reboot_supported:
         raise _refuse(state, "vSphere says that this host cannot be rebooted remotely", "reboot it by hand")
-    if state.in_maintenance and not state.entered_maintenance and not _may_use(state, wanted):
+    if state.in_maintenance and wanted.in_maintenance != "allow" and not may_leave(state, wanted):
         raise _refuse(
             state,
             f"the host already is in maintenance mode and this run did not put it there: {state.story}. "
@@ -112,11 +112,6 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
 
 def _because(state: HostState) -> str:
     return f"({state.doubt})" if state.doubt else "(an interrupted run has marked it: 'recover' finishes that)"
-
-
-def _may_use(state: HostState, wanted: RebootWanted) -> bool:
-    """Whether maintenance mode that was there before may be worked in."""
-    return wanted.in_maintenance in ("allow", "adopt") or (wanted.in_maintenance == "recover" and not state.doubt)
 
 
 def may_leave(state: HostState, wanted: RebootWanted) -> bool:

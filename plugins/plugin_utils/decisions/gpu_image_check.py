@@ -14,6 +14,7 @@ import json
 from typing import Any, Mapping, Sequence
 
 from ...module_utils._nic.gpu_state import image_problems
+from ...module_utils._results.readers.reading import names
 from ..decision import Context
 
 
@@ -34,11 +35,11 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     silent = {"error": "it gave no answer"}
     gpus = options["gpus"]
     versions = {str(stack.get("nccl") or "") for stack in stacks.values()}
+    said: dict[str, list[str]] = {}  # all hosts of one image have one problem
+    for host in options["hosts"]:
+        for text in image_problems(host, len(gpus.get(host) or ()), stacks.get(host) or silent):
+            said.setdefault(text.removeprefix(f"{host}: "), []).append(host)
     return {
-        "problems": [
-            text
-            for host in options["hosts"]
-            for text in image_problems(host, len(gpus.get(host) or ()), stacks.get(host) or silent)
-        ],
+        "problems": [f"{names(hosts)}: {text}" for text, hosts in said.items()],
         "nccl": versions.pop() if len(versions) == 1 else "",
     }

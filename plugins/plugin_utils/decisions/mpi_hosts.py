@@ -73,6 +73,11 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
         }
         for host in options["hosts"]
     ]
+    called = [host.get("hostname") or host["name"] for host in hosts]
+    twice = [f"{host['name']} ({name})" for host, name in zip(hosts, called) if called.count(name) > 1]
+    if twice:  # whose ranks are whose, no log of the job would say
+        remedy = "Give each VM a host name of its own (hostnamectl set-hostname), and restart its container"
+        raise ValueError(f"{', '.join(twice[:4])}: hosts with one host name, expected one each. {remedy}.")
     of_rank = [host for host in hosts for _slot in range(host["slots"])]
     said: dict[str, Any] = {}
     if options["output"] is not None:

@@ -38,7 +38,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
     others: list[dict[str, Any]] = []
     for host, entries in options["found"].items():
         if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in entries):
-            raise ValueError(f"found: {host}: an unknown list of processes: {entries!r}")
+            raise ValueError(f"{host}: list of its jobs is {entries!r}, expected processes. Bring its container back.")
         for entry in entries:
             state = options["states"].get(entry["job"], "unknown") if entry["ours"] else "unknown"
             if options["end"] and state == "over":

@@ -83,6 +83,13 @@ def test_ports_are_routed_without_a_word_where_the_switch_says_so() -> None:
             ("port_mode", "Ethernet1/1"),
         ),
         ("switchport access vlan 111\n   service", "service", ("vlan", "Ethernet1/1")),
+        ("service-profile ROCE", "service-profile ROCE\n   no priority-flow-control", ("pfc", "Ethernet1/1")),
+        ("service-profile ROCE", "service-profile ROCE\n   no qos trust", ("trust", "Ethernet1/1")),
+        (
+            "   service-profile ROCE",
+            "   service-policy type qos input SORT\n   service-profile ROCE",
+            ("unreadable", "QoS of Ethernet1/1"),
+        ),
         ("service-profile ROCE", "service-profile OTHER", ("unreadable", "QoS of Ethernet1/1")),
         (
             "priority-flow-control pause watchdog",
@@ -100,6 +107,12 @@ def test_ports_are_routed_without_a_word_where_the_switch_says_so() -> None:
 def test_a_difference_is_a_problem(old: str, new: str, problem: tuple[str, str]) -> None:
     assert old in RUNNING
     assert problem in named(said(CONFIG, RUNNING.replace(old, new)))
+
+
+def test_trust_of_a_port_goes_before_that_of_its_profile() -> None:
+    text = RUNNING.replace("ROCE\n   qos trust dscp", "ROCE\n   no qos trust")
+    assert named(said(CONFIG, text)) == [("trust", "Ethernet1/1")]
+    assert said(CONFIG, text.replace("service-profile ROCE", "service-profile ROCE\n   qos trust dscp"))["healthy"]
 
 
 def test_default_map_is_in_effect_unless_a_line_says_otherwise() -> None:

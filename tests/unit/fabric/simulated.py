@@ -161,7 +161,7 @@ def check(
         tests = judge.wanted(fabric, findings)
         if not tests or (_turn and not findings.open):
             break
-        more, _rest = schedule.pack(tests, fabric, left)
+        more = schedule.pack(tests, fabric, left)
         left -= len(more)
         used += len(more)
         seen += site.measure(more, printed=printed)

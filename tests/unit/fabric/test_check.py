@@ -201,6 +201,46 @@ def test_host_with_one_more_port_is_refused_where_no_network_says_which_are_rail
     assert refused.value.host == "gpu02" and refused.value.as_result()["no_plan"]
 
 
+def test_host_with_one_port_less_is_refused_where_no_network_says_which() -> None:
+    """Its other ports were measured on the wrong rails, and their cables said to be plugged wrongly."""
+    what = site()
+    del what["readings"]["gpu02"]["devices"][0]
+    part, _parts = whole(what)
+    assert [fault["place"] for fault in part["report"]["faults"]] == ["gpu02 rail 0"]
+    what["options"]["networks"] = []
+    with pytest.raises(LayerError) as refused:
+        next_part(what, [])
+    assert refused.value.host == "gpu02" and refused.value.as_result()["no_plan"]
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "lldp"),
+    [
+        ("gpu02.rack1.example", "", "gpu02"),
+        ("gpu02.rack1.example", "", "GPU02.rack1.example"),
+        ("GPU02", "", "gpu02.rack1.example"),
+        ("trainer", "gpu02.rack1.example", "GPU02"),
+    ],
+)
+def test_neighbor_is_the_host_however_both_write_its_name(name: str, own: str, lldp: str) -> None:
+    what = site()
+    what["hosts"][2]["name"] = name
+    what["readings"][name] = {**what["readings"].pop("gpu02"), "hostname": own}
+    what["switches"]["leaf1"]["ports"]["1/3"]["neighbors"][0]["system"] = lldp
+    part, _parts = whole(what, lambda pair: 150.0 if 5 in pair else 390.0)
+    assert [fault["place"] for fault in part["report"]["faults"]] == [f"{name} rail 1 (mlx5_1) at leaf1 1/3"]
+
+
+def test_neighbor_whose_name_several_hosts_have_is_none_of_them() -> None:
+    what = site()
+    for host in (2, 3):
+        what["hosts"][host]["name"] = name = f"gpu.rack{host}"
+        what["readings"][name] = what["readings"].pop(f"gpu{host:02d}")
+    what["switches"]["leaf1"]["ports"]["1/3"]["neighbors"][0]["system"] = "gpu"
+    part, _parts = whole(what, lambda pair: 150.0 if 5 in pair else 390.0)
+    assert [fault["place"] for fault in part["report"]["faults"]] == ["gpu.rack2 rail 1 (mlx5_1)"]
+
+
 def test_cable_in_another_switch_is_named_by_lldp() -> None:
     what = site()
     what["switches"]["leaf9"] = {"ports": {"1/7": what["switches"]["leaf1"]["ports"].pop("1/3")}}

@@ -109,7 +109,7 @@ def test_what_was_seen_once_is_measured_again_and_not_accused() -> None:
     tests = judge.wanted(site, findings)
     assert sum(set(test) == set(findings.open[0].members) for test in tests) == judge.REPEATS
     assert (
-        judge.judge(site, seen + simulated.Fabricated(site, [], 2).measure(schedule.pack(tests, site, 20)[0])).accused
+        judge.judge(site, seen + simulated.Fabricated(site, [], 2).measure(schedule.pack(tests, site, 20))).accused
         == ()
     )
 

@@ -55,7 +55,6 @@ HOST = {"name": "gpu01", "address": "192.0.2.11", "slots": 2}
         ({"hosts": [{**HOST, "address": "198.51.100.1"}]}, ["gpu01", "not in the cluster network 192.0.2.0/24"]),
         ({"hosts": [{**HOST, "address": "gpu01"}]}, ["not an address"]),
         ({"hosts": [{**HOST, "hostname": "gpu$(id)"}]}, ["not a host name"]),
-        ({"hosts": [{**HOST, "hostname": "GPU01"}]}, ["lower case"]),
         ({"env": {"RANK": "0"}}, ["run_env", "launcher says this itself"]),
         ({"env": {"SLURM_NTASKS": "4"}}, ["run_env"]),
         ({"env": {"HF_TOKEN": "x"}}, ["run_env", "everybody may read"]),
@@ -149,8 +148,9 @@ def test_a_topology_that_all_nodes_share_is_one_file_and_others_are_kept_apart()
 
 
 def test_a_host_that_calls_itself_otherwise_has_its_file_under_that_name() -> None:
-    job = job_of(asked(hosts=[{**HOST, "hostname": "node-a.example.org"}]))
-    assert "nccl.d/node-a.env" in files_of(job, {})
+    job = job_of(asked(hosts=[{**HOST, "hostname": "Node-A.example.org"}]))
+    assert "nccl.d/Node-A.env" in files_of(job, {})
+    assert job["hosts"][0]["node"] == "node-a.example.org"  # as kubelet registers it
 
 
 @pytest.mark.parametrize(

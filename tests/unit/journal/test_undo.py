@@ -429,6 +429,16 @@ def test_undo_leaves_what_has_the_name_and_is_another(tmp_path: pathlib.Path) ->
     assert not any(found["due"].values())
 
 
+def test_undo_compares_each_setting_with_a_later_one_of_its_place_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site of 256 hosts has thousands of settings, and a later run as many."""
+    found = [restoring.Setting("guest", f"gpu{number}", "", "key", False, True) for number in range(100)]
+    place, calls = restoring.Setting.place.fget, []
+    monkeypatch.setattr(restoring.Setting, "place", property(lambda one: calls.append(1) or place(one)))  # type: ignore
+    _due, _done, left = restoring.judge(found, {place(one): False for one in found}, [("run x", found)])
+    assert len(left) == 100 and all("by run x" in why for _one, why in left)
+    assert len(calls) < 1000
+
+
 def test_undo_takes_an_id_where_several_have_one_uuid_or_the_record_has_none() -> None:
     board = "00000000-0000-0000-0000-000000000000"
     every = [restoring.Device(f"esx{number}", f"h{number}", "A", board, f"host-{number}") for number in (1, 2)]

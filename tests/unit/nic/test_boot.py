@@ -9,9 +9,9 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands, parse
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present, read_tree
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import (
     NextBoot,
     Present,
@@ -23,7 +23,11 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_
     InterfaceReader,
     netplan_copy,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import parse_links, parse_routes
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.interface_state import (
+    Link,
+    parse_links,
+    parse_routes,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
 
 WANTS = "/etc/systemd/system/multi-user.target.wants"
@@ -56,7 +60,9 @@ def found(path: str, text: str, more: Mapping[str, str] = {}, **row: Any) -> tup
     unit = "networking" if path == INTERFACES else unit
     (link,) = parse_links(json.dumps([{**ROW, **row}]), "gpu01").values()
     routes = parse_routes(json.dumps(row.pop("routes", [])), 4, "gpu01")
-    present = Present({link.name: dataclasses.replace(link, driver="mlx5_core", manager=unit)}, routes)
+    seen = {"udev": row.get("udev", {}), "renamed": row.get("renamed", False)}
+    link = dataclasses.replace(link, driver="mlx5_core", manager=unit, **seen)
+    present = Present({link.name: link}, routes)
     boot = next_boot(Tree(files={path: text, **more}, links={f"{WANTS}/{unit}.service"}), present)
     return [one.code for one in compare(present, boot)], sorted(boot.unknown)
 
@@ -69,8 +75,27 @@ SOUND: dict[str, tuple[Any, ...]] = {
     "manager-table-of-all-routes": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nroute1=10.0.0.0/8\nroute-table=101\n"),
     "manager-no-gateway": (PROFILE, KEYFILE.replace("/24", "/24,0.0.0.0")),
     "manager-never-default": (PROFILE, f"{KEYFILE}gateway=198.51.100.1\nnever-default=true\n"),
+    # Nor are those of a VRF, whose ports keep their addresses.
+    "networkd-vrf": (
+        NETWORKD,
+        f"[Match]\nName=ens224\n\n{NETWORK}VRF=rail0\nGateway=198.51.100.1\n\n[Route]\nDestination=10.0.0.0/8\nGateway=198.51.100.1\n",
+        {"master": "rail0"},
+    ),
+    "manager-vrf": (
+        PROFILE,
+        KEYFILE.replace("type", "slave-type=vrf\nmaster=rail0\ntype") + "gateway=198.51.100.1\nroute1=10.0.0.0/8\n",
+        {"master": "rail0"},
+    ),
     "ifcfg-dhcp": (IFCFG, "DEVICE=ens224\nBOOTPROTO=DHCP\n", {"addr_info": [{**ADDRESS, "dynamic": True}]}),
+    "ifcfg-blanks": (IFCFG, STATIC.replace("\n", "  # rail 0\n") + "TYPE=Ethernet \nMTU='1500' # no jumbo frames\n"),
+    "ifcfg-bridge": (IFCFG, "DEVICE=ens224\nBRIDGE=br0\n", {"addr_info": [], "master": "br0"}),
     "ifcfg-defroute": (IFCFG, f"{STATIC}GATEWAY=198.51.100.1\nDEFROUTE=no\n"),
+    "ifupdown2": (INTERFACES, STANZA.replace(" inet static", "")),
+    "ifupdown2-two": (
+        INTERFACES,
+        f"{STANZA} address 203.0.113.1/24\n",
+        {"addr_info": [ADDRESS, {**ADDRESS, "local": "203.0.113.1"}]},
+    ),
     "ifupdown-table": (INTERFACES, f"{STANZA} up ip route add default via 198.51.100.1 dev $IFACE table 101\n"),
     "ifupdown-table-without-a-device": (INTERFACES, f"{STANZA} up ip route add 10.0.0.0/8 via 198.51.100.1 table 9\n"),
 }
@@ -114,6 +139,55 @@ def test_route_of_table_main_that_is_missing_is_named(path: str, text: str) -> N
     assert found(path, text) == (["route"], [])
 
 
+@pytest.mark.parametrize(
+    "lists",
+    [
+        ["=driver:mlx5_core"],
+        ["+=driver:mlx5_core;driver:vxlan", "+=interface-name:veth*,"],
+        ["=except:interface-name:eth0,except:interface-name:ib*,"],
+        ["=interface-name:~ens*"],
+    ],
+)
+def test_manager_leaves_alone_what_one_of_its_lists_names(lists: Sequence[str]) -> None:
+    files = {
+        f"/etc/NetworkManager/conf.d/{at}.conf": f"[keyfile]\nunmanaged-devices{lists[at]}\n"
+        for at in range(len(lists))
+    }
+    assert found(PROFILE, KEYFILE, files) == (["address"], [])
+    files["/etc/NetworkManager/conf.d/9.conf"] = "[keyfile]\nunmanaged-devices=interface-name:eth0\n"
+    assert found(PROFILE, KEYFILE, files) == ([], [])
+    files["/etc/NetworkManager/conf.d/9.conf"] = "[keyfile]\nunmanaged-devices=except:type:ethernet\n"
+    assert found(PROFILE, KEYFILE, files) == ([], [])
+
+
+# netplan's rules say so of what its other renderer has.
+@pytest.mark.parametrize(("value", "codes"), [("1", ["address"]), ("0", [])])
+def test_manager_leaves_alone_what_udev_marks(value: str, codes: Sequence[str]) -> None:
+    assert found(PROFILE, KEYFILE, udev={"NM_UNMANAGED": value}) == (codes, [])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_open"),
+    [("tap*", False), ("tailscale0", False), ("enx*|usb*", False), ("eth2", True), ("e*", True), ("usb*|ens224", True)],
+)
+def test_rule_about_the_mtu_of_other_devices_leaves_that_of_the_link_known(kernel: str, is_open: bool) -> None:
+    rule = f'ACTION=="add", SUBSYSTEM=="net", KERNEL=="{kernel}", ATTR{{mtu}}="9000"\n'
+    files = {"/etc/udev/rules.d/70-persistent-net.rules": rule}
+    codes, unknown = found(PROFILE, KEYFILE, files, mtu=4200, renamed=True)
+    assert (codes, bool(unknown)) == ([] if is_open else ["mtu"], is_open)
+
+
+@pytest.mark.parametrize("name", ["$IFACE", "${IFACE}", '"$IFACE"'])
+def test_command_of_a_stanza_names_its_interface(name: str) -> None:
+    assert found(INTERFACES, f"{STANZA} post-up ip link set dev {name} mtu 4200\n", mtu=4200) == ([], [])
+
+
+@pytest.mark.parametrize(("path", "codes"), [("pci-0000:13:*", []), ("pci-0000:0b:00.0", ["address"])])
+def test_manager_profile_of_a_path_is_for_that_device(path: str, codes: Sequence[str]) -> None:
+    profile = KEYFILE.replace("interface-name=ens224\n", f"\n[match]\npath={path};\n")
+    assert found(PROFILE, profile, udev={"ID_PATH": "pci-0000:13:00.0"}) == (codes, [])
+
+
 IPOIB: dict[str, Any] = {"linkinfo": {"info_kind": "ipoib"}, "mtu": 2044}
 
 
@@ -138,10 +212,33 @@ def test_netplan_files_are_made_by_configure_where_it_is_there() -> None:
     assert [pathlib.Path(path).name for path in InterfaceReader("gpu01").generators][:2] == ["configure", "generate"]
 
 
+@pytest.mark.parametrize(
+    "said", ["address: 198.51.100.11\nmtu: 9000\n", "auto ens224\niface ens224 inet static\n\tmtu 9000\n"]
+)
+def test_mtu_of_both_kinds_of_ifupdown(said: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "etc/network").mkdir(parents=True)
+    (tmp_path / "etc/network/interfaces").write_text(STANZA)
+
+    def run(argv: Sequence[str], _timeout: float) -> Finished:
+        return Finished(0, said, "") if argv[0] == "ifquery" else Finished(1, "", "")
+
+    keeper = InterfaceReader("gpu01", run=run, which=str, root=str(tmp_path)).keeper(Link("ens224"), {})
+    assert (keeper.kind, keeper.mtu) == ("ifupdown", "9000")
+
+
 def test_manager_vlan_without_a_name_gets_that_of_parent_and_id() -> None:
     text = KEYFILE.replace("ethernet\ninterface-name=ens224", "vlan") + "\n[vlan]\nparent=ens224\nid=78\n"
     vlan: dict[str, Any] = {"ifname": "ens224.78", "link": "ens224", "linkinfo": {"info_kind": "vlan"}}
     assert found(PROFILE, text, **vlan) == ([], [])
+
+
+def test_stanza_that_an_image_for_clouds_makes_in_run_is_read(tmp_path: pathlib.Path) -> None:
+    for name, text in {"etc/network/interfaces": "source-directory /run/network/interfaces.d\n",
+                       "run/network/interfaces.d/ens224": STANZA}.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    tree = read_tree(InterfaceReader("gpu01", which=lambda _name: None, root=str(tmp_path), generators=()))
+    assert [one.interface for one in parse(tree).stanzas] == ["ens224"]
 
 
 def test_lease_of_networkd_without_an_end_is_a_lease(tmp_path: pathlib.Path) -> None:
@@ -169,6 +266,18 @@ def test_commands_with_blanks_at_the_end_are_read() -> None:
     boot = NextBoot()
     commands("/sbin/ifconfig ens224   ", "/etc/rc.local", boot)
     assert boot.interfaces["ens224"].down_by == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ifconfig ens224 198.51.100.11/24 mtu 9000 up", "ifconfig ens224 198.51.100.11 netmask 255.255.255.0 mtu 9000"],
+)
+@pytest.mark.parametrize("shell", ["/usr/sbin/{}", "/bin/sh -c 'sleep 1; {}'"])
+def test_what_ifconfig_sets_is_seen(line: str, shell: str) -> None:
+    boot = NextBoot()
+    commands(shell.format(line), "/etc/rc.local", boot)
+    planned = boot.interfaces["ens224"]
+    assert (list(planned.addresses), planned.mtu) == (["198.51.100.11/24"], 9000)
 
 
 def test_ifcfg_further_addresses_of_ipv6_come_again() -> None:

@@ -551,6 +551,16 @@ def test_a_link_that_is_not_known_is_null_and_named(node: Node, name: str, text:
     assert f"mlx5_0 PCIe {name}" in missing(result)
 
 
+def test_a_link_that_the_hypervisor_made_up_is_null_and_named(node: Node) -> None:
+    """What a VM on ESXi sees of each function, whatever its link is."""
+    for which in ("current", "max"):
+        function_file(node, f"{which}_link_speed").write_text("5.0 GT/s PCIe\n")
+        function_file(node, f"{which}_link_width").write_text("32\n")
+    result = node.read()
+    assert set(result["devices"][0]["pcie"].values()) == {None, result["devices"][0]["pcie"]["max_payload"]}
+    assert "mlx5_0 PCIe link" in missing(result)
+
+
 def test_interfaces_are_told_with_every_address_whether_they_are_rdma_or_not(node: Node) -> None:
     assert node.read()["interfaces"] == [
         {"name": "lo", "addresses": ["127.0.0.1/8"]},

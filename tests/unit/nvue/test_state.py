@@ -87,6 +87,14 @@ def test_facts_5_1_configured_mode(configured: Any, mode: str | None) -> None:
     assert parsing.parse_roce(HOST, config, None, None).mode == mode
 
 
+def test_map_of_a_mode_that_is_not_published_is_not_guessed() -> None:
+    mapping = {"default-global": {"dscp": {"26": {"switch-priority": 3}}}}
+    for mode, least in (("lossy", 64), ("lossless-single-ipool", 64), ("lossy-multi-tc", 0), ("dci-1", 0)):
+        qos = {"roce": {"mode": mode}}
+        assert len(parsing.parse_roce(HOST, {"qos": qos}, None, None).dscp) == least
+        assert parsing.parse_roce(HOST, {"qos": {**qos, "mapping": mapping}}, None, None).dscp[26] == 3
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [

@@ -53,6 +53,18 @@ def test_a_single_row_is_a_table_of_one_row() -> None:
     assert list(read("leaf01", answers.__getitem__, 3).ports) == ["Ethernet1/1"]
 
 
+def test_a_port_with_an_address_and_without_a_mode_is_routed() -> None:
+    row = {
+        "interface": "Ethernet1/1",
+        "state": "up",
+        "eth_mtu": "9216",
+        "eth_ip_addr": "192.0.2.0",
+        "eth_ip_mask": "31",
+    }
+    answers = {**ANSWERS, "show interface | json": json.dumps(table("interface", row))}
+    assert read("leaf01", answers.__getitem__, 3).ports["Ethernet1/1"].mode == "routed"
+
+
 def test_a_kind_of_packets_that_a_queue_does_not_count_is_null() -> None:
     command = "show queuing interface | json"
     text = ANSWERS[command].replace('"eq-mc-stat-value": "1"', '"eq-mc-stat-value": null')

@@ -160,6 +160,12 @@ def test_the_same_fault_of_many_nodes_is_one_line() -> None:
     assert len(summary(found(told), [])["problems"]) == 2
 
 
+def test_fault_of_very_many_nodes_names_some_of_them_in_the_table() -> None:
+    given = [Finding(f"gpu{number:03d}", "ssh", "no answer", "look") for number in range(256)]
+    (line,) = summary(given, [])["table"]
+    assert "gpu019 and 236 more: ssh: " in line and len(summary(given, [])["problems"]) == 256
+
+
 def test_a_missing_library_is_named_once_and_not_by_every_device() -> None:
     told = site()
     told["controller"]["libraries"]["pyVmomi"] = None
@@ -401,3 +407,20 @@ def test_two_logins_to_one_vcenter_are_one_vcenter() -> None:
 def test_node_that_no_module_runs_on_is_told_what_to_do(reading: dict[str, Any], thing: str, remedy: str) -> None:
     (told,) = nodes.judge("gpu01", {"failed": True, **reading}, {})
     assert (told.level, told.place, told.thing) == ("problem", "gpu01", thing) and remedy in told.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("switch_os", "warning"),
+        ("mesh_id", "warning"),
+        ("container_hostname", "warning"),
+        ("switch_hots", "problem"),
+        ("mesh_icdr", "problem"),
+        ("container_nmae", "problem"),
+    ],
+)
+def test_a_name_that_shares_its_prefix_alone_is_no_slip(name: str, level: str) -> None:
+    known = {"switch_host", "mesh_cidr", "container_name"}
+    (told,) = variables.unread({"sw01": [name]}, known, {"switch_", "mesh_", "container_"})
+    assert told.level == level

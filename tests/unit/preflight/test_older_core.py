@@ -21,3 +21,8 @@ HOSTVARS = {"gpu01": {"known": "x", "vaulted": "{{ vault_registry }}"}}
 )
 def test_what_is_unknown_in_a_value_left_as_written_is_named(value: object, error: str) -> None:
     assert preflight._left_as_written(HOSTVARS, "gpu01", value) == error
+
+
+def test_a_value_left_as_written_counts_as_not_set() -> None:
+    assert preflight._value(HOSTVARS, "gpu01", "vaulted") is None
+    assert preflight._value(HOSTVARS, "gpu01", "known") == "x"

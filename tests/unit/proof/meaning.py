@@ -1019,14 +1019,14 @@ def nic_is_down_afterwards(site: Site, dice: random.Random) -> Any:
 
 @kind("machine")
 def devices_are_simulated(site: Site, dice: random.Random) -> Any:
-    """One host's reading comes from a simulator."""
-    for reading in site.rdma[_host(site, dice)].values():
-        reading["simulated"] = True
+    """A reading of one host, or of its GPUs, comes from a simulator."""
+    readings = site.rdma[_host(site, dice)]
+    dice.choice([*readings.values(), readings["start"].setdefault("gpus", {})])["simulated"] = True
 
 
 @kind("machine")
 def settings_were_not_read_back(site: Site, dice: random.Random) -> Any:
-    """A layer is not verified, or misses a node of the job."""
+    """A layer is not as wanted, or one of the hosts was not read."""
     layers = site.inputs["layers"]
     name = dice.choice(list(layers))
-    layers[name]["verified"] = dice.choice((False, None))
+    layers[name]["verified"] = dice.choice((False, None)) if name in ("nic", "container", "mesh", "run") else False

@@ -286,6 +286,7 @@ def virtual_functions(site: Site) -> None:
 
 def no_switch(site: Site) -> None:
     del site.inputs["evidence"]["switches"]
+    site.inputs["layers"]["switch"].update(verified=None, found={})
 
 
 def pods(site: Site) -> None:

@@ -233,6 +233,7 @@ ATTACKS = (
     Attack("other card after", "rdma_counters", "node_guid", replace_card("node_guid", "other")),
     Attack("other card before", "rdma_counters", "node_guid", replace_card("node_guid", "other", "before")),
     Attack("other card at the start", "rdma_counters", "node_guid", replace_card("node_guid", "other", "start")),
+    Attack("link slower afterwards", "rdma_counters", "25 Gb/sec", replace_card("rate", "25 Gb/sec (1X EDR)")),
     Attack("restarted between", "rdma_counters", "boot id", other_boot),
     Attack("readings of another host", "rdma_counters", "gpu02", copied),
     Attack("readings swapped", "rdma_counters", "gpu03", swapped),
@@ -273,6 +274,13 @@ def test_attack_is_refused_by_its_witness(attack: Attack) -> None:
     assert witness["state"] != "agrees" and attack.names in witness["evidence"], witness
 
 
+@pytest.mark.parametrize("simulated", [{"simulated": True}, {"gpus": {"simulated": True}}], ids=["NICs", "GPUs"])
+def test_devices_simulated_at_the_start_mark_the_run(simulated: dict[str, Any]) -> None:
+    inputs = ONE.inputs()
+    inputs["evidence"]["rdma"]["gpu02"]["start"].update(simulated)
+    assert verdict(inputs)["simulated"] and verdict(inputs)["state"] == "NOT PROVEN"
+
+
 def test_limit_below_the_usual_is_said_in_the_first_line() -> None:
     inputs = ONE.inputs()
     inputs["limits"] = {"least_share": 0.0001}
@@ -292,6 +300,17 @@ def more_nics(layer: str) -> Change:
     return replaced("mlx5_0:1/RoCE [RO]", f"mlx5_0:1/RoCE [1]mlx5_9:1/{layer} [RO]")
 
 
+def links_of_esxi(inputs: Inputs) -> None:
+    for _host, reading in readings(inputs):
+        for device in reading["devices"]:
+            device["pcie"].update(current_link_speed=5.0, current_link_width=32)
+
+
+def suffix_of_dhcp(inputs: Inputs) -> None:
+    for host, after in readings(inputs, "after"):
+        after["hostname"] = f"{host}.lease.example.com"
+
+
 def counters(names: dict[str, int]) -> Change:
     def change(inputs: Inputs) -> None:
         for _host, reading in readings(inputs):
@@ -305,6 +324,7 @@ def counters(names: dict[str, int]) -> Change:
     ("change", "run"),
     [
         pytest.param(upper, ONE, id="host names in upper case"),
+        pytest.param(suffix_of_dhcp, ONE, id="suffix of a DHCP lease after the run"),
         pytest.param(more_nics("RoCE"), ONE, id="storage NIC that no channel takes"),
         pytest.param(more_nics("IB"), ONE, id="InfiniBand card that no channel takes"),
         pytest.param(counters({"rx_discards_phy": 3}), ONE, id="discards of the whole port only"),
@@ -324,6 +344,24 @@ def test_true_evidence_is_proven(change: Change, run: Run) -> None:
 
 def no_switch(inputs: Inputs) -> None:
     del inputs["evidence"]["switches"]
+    inputs["layers"]["switch"].update(verified=None, found={})
+
+
+def no_vcenter(inputs: Inputs) -> None:
+    for layer in ("esxi", "vm"):
+        inputs["layers"][layer].update(verified=None, found={})
+
+
+def bonds(inputs: Inputs) -> None:
+    """Each NIC is a bond over two switches."""
+    switches = inputs["evidence"]["switches"]
+    for word in ("before", "after"):
+        for number, port in enumerate(switches["sw01"][word]["ports"].values()):
+            port["neighbors"] = [{"system": f"gpu{number + 1:02}"}]
+    switch_times(0.5)(inputs)
+    switches["sw02"] = copy.deepcopy(switches["sw01"])
+    for port in switches["sw02"]["after"]["ports"].values():
+        port["counters"]["tx_roce_packets"] += 17
 
 
 def virtual(inputs: Inputs) -> None:
@@ -331,13 +369,17 @@ def virtual(inputs: Inputs) -> None:
     for _host, reading in readings(inputs):
         for device in reading["devices"]:
             device["is_vf"] = True
+            device["node_guid"] = "0000:0000:0000:0000"
 
 
 @pytest.mark.parametrize(
     ("change", "run", "names"),
     [
         pytest.param(no_switch, ONE, "not observed: counters of the switch", id="tenant without the switch"),
+        pytest.param(no_vcenter, ONE, "not checked: ESXi hosts", id="tenant without vCenter"),
         pytest.param(virtual, ONE, "discards were not read", id="virtual functions"),
+        pytest.param(links_of_esxi, EIGHT, "not observed: figures below", id="link that ESXi shows its VMs"),
+        pytest.param(bonds, ONE, "4 NICs, 8 ports", id="bonds over two switches"),
         pytest.param(nothing, Run("slow", share=0.45), "46 % of what the links carry", id="slow system of PCI Express"),
     ],
 )

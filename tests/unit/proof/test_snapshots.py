@@ -279,6 +279,12 @@ def test_what_the_switch_does_not_tell_is_missing(before: dict[str, Any], after:
     assert state == "missing" and words in text
 
 
+def test_ports_of_a_large_site_are_not_all_named() -> None:
+    quiet, busy = (leaf(*[switch_port(10 + count, 10 + count)] * 255) for count in (0, PACKETS))
+    _state, text = switch_judged(quiet, busy, 256)
+    assert "255 ports only" in text and "leaf01 1/4 and 251 more" in text
+
+
 def test_switches_that_nobody_read_are_missing() -> None:
     assert told(snapshots.switches({}, 2)) == (
         "missing",

@@ -175,7 +175,7 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ("unfinished-rank", "ranks", problem("result", "unfinished"), "disagrees", "because"),
     # --------------------------------------------------------------------------------------------------------- layers
     ("layer-not-as-wanted", "layers", put("layers", "nic", "verified", to=False), "disagrees", "not as wanted: NICs"),
-    ("layer-not-looked-at", "layers", put("layers", "vm", "verified", to=None), "missing", "not checked: VMs"),
+    ("layer-not-looked-at", "layers", put("layers", "nic", "verified", to=None), "missing", "not checked: NICs"),
     ("layer-absent", "layers", put("layers", "mesh", to=None), "missing", "not checked: ssh mesh"),
     ("one-node-not-looked-at", "layers", put("layers", "nic", "found", "gpu03", to=None), "missing", "on gpu03"),
     # ----------------------------------------------------------------------------------------------------------- path
@@ -204,6 +204,7 @@ TABLE: list[tuple[str, str, Callable[[dict[str, Any]], None], str, str]] = [
     ),
     ("path-of-another-run", "path", put(*PATH, "job", to="yesterday"), "disagrees", "is of run yesterday"),
     ("path-of-a-probe", "path", put(*PATH, "at", to=STARTED - 200), "missing", "the training was not observed"),
+    ("path-read-in-the-training", "path", put(*PATH, "at", to=STARTED + 20), "missing", "20 s before"),
     ("path-read-hours-later", "path", put(*PATH, "at", to=STARTED + 7200), "disagrees", "15 minutes after the"),
     ("path-read-at-no-time", "path", put(*PATH, "at", to=None), "missing", "when NCCL's log was read"),
     ("another-network-than-asked", "path", put(*PATH, "networks", to=["IBext_v8"]), "disagrees", "asked for was IB"),
@@ -432,6 +433,20 @@ def test_without_networks_asked_for_the_channels_say_which_rails_were_to_be_used
     state, text = said("rdma_counters", nobody_asked, run=RAILS)
     assert state == "disagrees" and "gpu02: mlx5_3 carried nothing" in text
     state, text = said("rdma_counters", no_channel_takes_it, run=RAILS)
+    assert state == "agrees" and "gpu02: NCCL names mlx5_3" in text
+
+
+def test_host_with_fewer_ranks_than_rails_may_leave_one() -> None:
+    def one_rank_on_gpu02(inputs: dict[str, Any]) -> None:
+        idle("gpu02", 3)(inputs)
+        result = inputs["result"]
+        there = [rank for rank in result["per_rank"] if rank["host"] == "gpu02"]
+        result["per_rank"] = [rank for rank in result["per_rank"] if rank not in there[1:]]
+        for pair in inputs["evidence"]["nccl_path"]["pairs"]:
+            for side in ("send", "receive"):
+                pair[side]["devices"] = [0 if number == 3 else number for number in pair[side]["devices"]]
+
+    state, text = said("rdma_counters", one_rank_on_gpu02, run=RAILS)
     assert state == "agrees" and "gpu02: NCCL names mlx5_3" in text
 
 

@@ -365,6 +365,20 @@ def test_a_cause_that_comes_later_but_stands_higher_in_the_table_wins() -> None:
         assert diagnose(255, "", text, HOSTS).cause == "host_key_changed"
 
 
+@pytest.mark.parametrize("called", ["TRAIN-2", "TRAIN-2.rack1.example", "192.0.2.12", "gpu02"])
+def test_host_is_named_as_in_the_inventory_whatever_it_calls_itself(called: str) -> None:
+    rows = [{"name": f"gpu0{n}", "address": f"192.0.2.1{n}", "hostname": f"TRAIN-{n}.rack1.example"} for n in (1, 2)]
+    text = f"mpirun noticed that process rank 1 with PID 0 on node {called} exited on signal 11 (Segmentation fault).\n"
+    assert diagnose(139, "", text, nodes(rows)).hosts == ("gpu02",)
+
+
+def test_message_names_a_few_of_very_many_hosts() -> None:
+    many = nodes([{"name": f"gpu{number:03d}", "address": f"192.0.2.{number}"} for number in range(1, 255)])
+    said = "".join(f"root@{host.address}: Permission denied (publickey).\n" for host in many)
+    found = diagnose(255, "", said, many)
+    assert len(found.hosts) == 254 and "gpu020 and 234 more: " in found.message
+
+
 def test_every_host_that_a_cause_names_is_told() -> None:
     lines = "".join(f"ssh: connect to host 192.0.2.{n} port 22: Connection refused\n" for n in (13, 12, 13))
     assert diagnose(255, "", lines, HOSTS).hosts == ("gpu02", "gpu03")

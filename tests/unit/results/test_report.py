@@ -82,6 +82,13 @@ def test_a_layer_that_nobody_looked_at_is_not_verified() -> None:
     assert render(summary).count("not looked at") == len(LAYERS)
 
 
+def test_a_null_of_an_older_ansible_core_is_no_verdict() -> None:
+    """A layer in check mode: before ansible-core 2.19 a template's none is an empty text."""
+    name = LAYERS[0]
+    summary = other(layers={name: {**LAYER, "verified": ""}})
+    assert summary["layers"][name]["verified"] is None
+
+
 def test_simulation_is_marked_in_title_headline_and_at_each_layer() -> None:
     text = render(build(INPUTS))
     assert "SIMULATED" in text.splitlines()[0]
@@ -106,6 +113,13 @@ def test_figures_that_contradict_each_other_are_no_result() -> None:
     text = render(summary)
     assert "CONTRADICTS the printed total (-20.77 %" in text
     assert "`inconsistent_total`" in text
+
+
+@pytest.mark.parametrize(("ranks", "told"), [(2, "(1.00, 2.00 per rank)"), (2048, "(1.00 to 2048.00 per rank)")])
+def test_headline_of_many_ranks_has_their_least_and_most(ranks: int, told: str) -> None:
+    speeds = {"total": 9.0, "per_rank": [float(rank) for rank in range(1, ranks + 1)]}
+    given = {"simulated": False, "images_per_second": speeds, "agreement": {"ok": True}, "problems": [], "ranks": ranks}
+    assert told in headline(given)
 
 
 def test_no_run_is_reported_as_no_result() -> None:

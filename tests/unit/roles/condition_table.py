@@ -42,6 +42,11 @@ def rank(number: int, total: int, ok: bool = True) -> dict[str, Any]:
     return {"host": f"gpu{number:02d}", "ok": ok, "sum": total, "milliseconds": 1.0}
 
 
+def of(name: str, namespace: str = "") -> dict[str, Any]:
+    """A container as it was looked at."""
+    return {"item": {"name": name}, "container": {"HostConfig": {"PidMode": namespace}}}
+
+
 def port(qos: dict[str, Any]) -> dict[str, Any]:
     return {"devices": [{"netdev": "eth1", "qos": qos}], "unreadable": []}
 
@@ -796,6 +801,19 @@ TASKS = (
         ),
     ),
     Task(
+        "consistency",
+        "main.yml",
+        "Consistency | Assert that the layers agree",
+        {"consistency_report": {"consistent": True, "mismatches": []}, "consistency_fail": True},
+        (
+            (
+                {"consistency_report": {"consistent": False, "mismatches": [f"port {n}" for n in range(2048)]}},
+                "2048 contradictions, all in the table above. port 0 port 1 port 2 port 3 port 4 port 5 port 6 port 7",
+            ),
+            ({"consistency_report": {"consistent": False, "mismatches": ["x"]}, "consistency_fail": "false"}, SKIPPED),
+        ),
+    ),
+    Task(
         "run",
         "preflight.yml",
         "Query Open MPI of the head's container",
@@ -814,7 +832,24 @@ TASKS = (
         {"__run_names": ["gpu02", "gpu01"], "__run_expected_names": ["gpu01", "gpu02"]},
         (
             ({"__run_names": ["gpu01", "gpu01"]}, "missing: ['gpu02']"),
-            ({"__run_names": ["gpu01", "gpu02", "gpu02"]}, "instead of"),
+            ({"__run_names": ["gpu01", "gpu02", "gpu02"]}, "answered 3 names instead of 2;"),
+            ({"__run_names": ["gpu01", "db03"]}, "not expected: ['db03']"),
+        ),
+    ),
+    Task(
+        "run",
+        "preflight.yml",
+        "Check that every container runs, in a PID namespace of its own",
+        {"__run_seen": {"stopped": []}, "__run_containers": {"results": [of("gpu01"), of("gpu02")]}},
+        (
+            (
+                {
+                    "__run_seen": {"stopped": ["gpu02 unreachable"]},
+                    "__run_containers": {"results": [of("gpu01"), {"item": {"name": "gpu02"}, "unreachable": True}]},
+                },
+                "mpicont: gpu02 unreachable.",
+            ),
+            ({"__run_containers": {"results": [of("gpu01"), of("gpu02", "host")]}}, "mpicont: gpu02 has --pid=host."),
         ),
     ),
     Task(
@@ -825,7 +860,7 @@ TASKS = (
         (
             ({"__run_sums": [rank(1, 3)]}, "over 2 ranks must give 3.0"),
             ({"__run_sums": [rank(1, 3), rank(2, 3, ok=False)]}, "Do not train on this MPI"),
-            ({"__run_sums": [rank(1, 3), rank(2, 1)]}, "got [3, 1]"),
+            ({"__run_sums": [rank(1, 3), rank(2, 1)]}, "1 of them wrong: gpu02 got 1."),
         ),
     ),
     Task(
@@ -854,7 +889,7 @@ TASKS = (
         "Check that no GPU is left idle",
         {"run_expect_gpus": "auto", "item": {"name": "gpu01", "slots": 2}, "__run_gpus": {"gpu01": ["a", "b"]}},
         (
-            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}}, "Set rocemesh_slots of this host to 3"),
+            ({"__run_gpus": {"gpu01": ["a", "b", "c"]}}, "in run_hosts to 3"),
             ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_allow_idle_gpus": True}, SKIPPED),
             ({"__run_gpus": {"gpu01": ["a", "b", "c"]}, "run_expect_gpus": "false"}, SKIPPED),
         ),
@@ -904,7 +939,10 @@ TASKS = (
         "leftovers.yml",
         "Refuse to run beside a foreign job",
         {"__run_judged": {"others": [], "over": []}},
-        (({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob"),),
+        (
+            ({"__run_judged": {"others": [{"text": "gpu02: 77 train.py of bob"}]}}, "77 train.py of bob."),
+            ({"__run_judged": {"others": [{"text": f"process {pid}"} for pid in range(2048)]}}, "process 7; and more."),
+        ),
     ),
     Task(
         "run",
@@ -984,7 +1022,7 @@ TASKS = (
             "__run_result": {"per_rank": [{"host": "gpu02"}, {"host": "gpu01"}]},
         },
         (
-            ({"__run_result": {"per_rank": [{"host": "gpu01"}, {"host": "gpu01"}]}}, "trained on ['gpu01', 'gpu01']"),
+            ({"__run_result": {"per_rank": [{"host": "gpu01"}, {"host": "gpu01"}]}}, "without a rank: ['gpu02']"),
             ({"__run_result": {"per_rank": []}, "run_workload": "tf_cnn_benchmarks"}, SKIPPED),
         ),
     ),

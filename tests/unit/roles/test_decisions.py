@@ -7,11 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.action.decide import ActionModule
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, ParseError
 
+from tests.older_core import trust_as_template
 from tests.unit.decisions import PRIVATE, decide
-from tests.unit.roles.collection import ROOT
+from tests.unit.roles.collection import ROOT, load
+from tests.unit.roles.conditions import variables_of
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins" / "action").glob("*.py") if "(Decision)" in path.read_text())
 HOSTS = [{"name": "gpu01", "address": "192.0.2.11", "slots": 2}, {"name": "gpu02", "address": "192.0.2.12"}]
@@ -91,6 +95,8 @@ def test_each_rank_has_the_name_of_its_host_and_the_network_is_that_of_the_head(
     assert (found["names"], found["network"]) == (["gpu01", "gpu01", "node-b"], "192.0.2.0/24")
     assert decide("mpi_hosts", hosts=hosts)["network"] == ""
     assert "container" not in found["hosts"][0]
+    with pytest.raises(ValueError, match=r"^gpu01 \(ubuntu\), gpu02 \(ubuntu\): "):
+        decide("mpi_hosts", hosts=[{**host, "hostname": "ubuntu"} for host in HOSTS])
 
 
 @pytest.mark.parametrize(
@@ -105,6 +111,27 @@ def test_network_of_a_second_address_or_of_ipv6_is_found(address: str, network: 
     }
     found = decide("mpi_hosts", hosts=[{**HOSTS[0], "address": address}], interfaces={"ansible_ens192": interface})
     assert found["network"] == network
+
+
+def test_image_without_cuda_is_one_problem_of_all_its_hosts() -> None:
+    hosts = [f"gpu{number:03d}" for number in range(256)]
+    said = {host: ['{"torch": "2.4.1+cpu", "cuda": ""}'] for host in hosts}
+    found = decide("gpu_image_check", answers=said, gpus={host: ["GPU 0"] for host in hosts}, hosts=hosts)
+    (problem,) = found["problems"]
+    assert problem.startswith("gpu000, gpu001, ") and "gpu019 and 236 more: 1 GPU(s)" in problem
+
+
+def test_host_that_is_lost_while_jobs_are_listed_is_named() -> None:
+    """Without ignore_unreachable a loop over hosts takes the head out of the run, without its rescue."""
+    (listing,) = load(ROOT / "roles/run/tasks/leftovers_list.yml")
+    assert listing["ignore_unreachable"] is True
+    results = [{"item": HOSTS[0], "stdout": '{"found": []}'}, {"item": HOSTS[1], "unreachable": True, "msg": "no"}]
+    variables = {**variables_of("run"), "__run_listed": {"results": results}}
+    templar = Templar(DataLoader(), variables)
+    found = templar.template(trust_as_template("{{ __run_found }}"))
+    assert found == {"gpu01": [], "gpu02": None} and templar.template(trust_as_template("{{ __run_own_jobs }}")) == []
+    with pytest.raises(ValueError, match=r"^gpu02: "):
+        decide("mpi_leftovers", found=found)
 
 
 def test_answers_belong_to_the_host_of_their_rank() -> None:

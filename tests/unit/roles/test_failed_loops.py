@@ -54,6 +54,13 @@ def test_rescue_of_a_loop_names_its_failed_hosts(
     assert "gpu02: " in said and "no GPU" in said and "gpu01" not in said, said
 
 
+def test_note_of_very_many_hosts_names_some_of_them(tmp_path: pathlib.Path) -> None:
+    hosts = [{"name": f"gpu{number:03d}"} for number in range(100)]
+    down = {"ansible.builtin.assert": {"that": ["host == 'gpu000'"], "fail_msg": "no engine"}}
+    said = told(tmp_path, {**down, "loop": hosts}, note())
+    assert "gpu001: no engine" in said and "gpu009" not in said and "91 more" in said, said
+
+
 SHELL = "ansible.builtin.shell"
 JOBS = {SHELL: "echo job 4711", "register": "asked", "until": "asked.stdout == ''", "retries": 1, "delay": 0}
 TROUBLE = {SHELL: "echo slurmctld is away >&2; false"}

@@ -7,8 +7,10 @@ import pathlib
 import re
 from typing import Any
 
+import ansible.modules
 import pytest
 import yaml
+from ansible.parsing.plugin_docs import read_docstring
 
 from tests.unit.roles.collection import NAMESPACE, PLAYBOOKS, ROOT, load, task_files, tasks
 
@@ -102,3 +104,22 @@ def test_one_version_everywhere() -> None:
     version = load(ROOT / "galaxy.yml")["version"]
     assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text()
     assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_options_of_builtin_modules_are_those_of_the_oldest_ansible_core() -> None:
+    oldest = re.findall(r"\d+", load(ROOT / "meta" / "runtime.yml")["requires_ansible"])[:2]
+    newer = set()
+    for path in [*task_files(), *PLAYBOOKS, *(ROOT / "playbooks" / "tasks").glob("*.yml")]:
+        for task in tasks(path):
+            for name in task:
+                module = pathlib.Path(ansible.modules.__path__[0], f"{name.rpartition('.')[2]}.py")
+                if not name.startswith("ansible.builtin.") or not module.exists() or not isinstance(task[name], dict):
+                    continue
+                options = (read_docstring(str(module))["doc"] or {}).get("options") or {}
+                since = {option: options.get(option, {}).get("version_added") or "0" for option in task[name]}
+                newer |= {
+                    (path.name, name, option)
+                    for option, version in since.items()
+                    if [int(part) for part in str(version).split(".")[:2]] > [int(part) for part in oldest]
+                }
+    assert newer == set()

@@ -25,6 +25,7 @@ from tests.unit.roles.collection import (
 )
 
 _FALLBACK = re.compile(r"\| default\(([^()]*)\) }}$")
+_OF_CONTROLLER = "ansible_python_interpreter"
 _CONTROL_FLOW = {"include_role", "import_role"}
 _RESTARTS = {"reboot", "esxi_reboot", "shutdown", "win_reboot"}
 _RESTART_COMMANDS = re.compile(
@@ -43,6 +44,34 @@ def test_every_entry_point_specifies_exactly_the_variables_that_have_a_default_o
     for entry_point, spec in entry_points(role).items():
         optional = {name for name, option in spec["options"].items() if not option.get("required")}
         assert optional == set(defaults(role)), entry_point
+
+
+def variables(node: Any) -> Iterator[dict[str, Any]]:
+    """``vars`` of everything in a playbook or task file."""
+    for value in node.values() if isinstance(node, dict) else node:
+        if isinstance(value, (dict, list)):
+            yield from variables(value)
+    if isinstance(node, dict) and isinstance(node.get("vars"), dict):
+        yield node["vars"]
+
+
+def test_a_variable_of_another_role_has_a_fallback() -> None:
+    """With private_role_vars, or where that role is not in the play, nobody defines it."""
+    found = []
+    for path in (path for role in ROLES for path in role_file(role).glob("**/*.yml") if path.parent.name != "meta"):
+        others = [name for role in ROLES if role != path.relative_to(ROOT).parts[1] for name in defaults(role)]
+        lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
+        used = re.compile(rf"\b({'|'.join(others)})\b(?! \| default| ?:)")
+        found += [(path.relative_to(ROOT), each) for line in lines for each in used.findall(line)]
+    assert found == []
+
+
+def test_tasks_of_the_controller_never_become_root() -> None:
+    """A play's become and an ansible_become of the inventory are meant for the nodes; a controller may have no sudo."""
+    files = [*task_files(), *(ROOT / "playbooks").glob("**/*.yml")]
+    found = [(path, given) for path in files for given in variables(load(path) or []) if _OF_CONTROLLER in given]
+    assert len(found) > 25
+    assert [path for path, given in found if given.get("ansible_become") is not False] == []
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -151,6 +151,14 @@ def test_a_container_that_runs_as_asked_for_is_left_alone() -> None:
     assert holds("container", "__container_settled", {**CONTAINER, "__container_node": running(NODE)})
 
 
+def test_a_check_that_holds_has_its_message_as_well() -> None:
+    """Before ansible-core 2.19 a variable is templated with all that it names, whether that is needed or not."""
+    known = {**conditions.variables_of("container"), "inventory_hostname": "gpu01", **CONTAINER}
+    judge = conditions._Judge({**known, "ansible_check_mode": False, "__container_node": running(NODE)})
+    assert all(type(each["message"]) is str for each in judge.said("{{ __container_checks_before }}"))
+    assert judge.said("{{ __container_ca_wanted }}").strip() == ""
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -47,6 +47,20 @@ def test_every_start_of_a_container_knows_the_devices(path: Any) -> None:
             assert read and "pci_facts" in task["vars"]["container_nccl_topology_facts"], task["name"]
 
 
+@pytest.mark.parametrize("path", STARTING, ids=lambda path: path.name)
+@pytest.mark.parametrize(("vcenter", "facts"), [({}, [1, 2]), ({"rocemesh_vcenter_hostname": "B"}, [2])])
+def test_vm_is_given_the_devices_of_its_own_vcenter(path: Any, vcenter: dict[str, str], facts: list[int]) -> None:
+    (task,) = [task for play in load(path) for task in starts(play)]
+    given = {name: trust_as_template(task["vars"][name]) for name in ("container_nccl_topology_facts", "topology_told")}
+    hosts = {
+        f"esx{number}": {"pci_facts": {"devices": [], "number": number}, "rocemesh_vcenter_hostname": name}
+        for number, name in ((1, "A"), (2, "B"))
+    }
+    known = {**given, **vcenter, "groups": {"esxi_hosts": list(hosts)}, "hostvars": hosts}
+    found = Templar(DataLoader(), known).template(given["container_nccl_topology_facts"])
+    assert [one["number"] for one in found] == facts
+
+
 @pytest.mark.parametrize(
     ("first", "other", "read"),
     [({}, {}, False), ({"container_nccl_topology": False}, {}, False), ({}, {"container_nccl_topology": "auto"}, True)],

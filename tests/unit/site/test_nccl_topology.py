@@ -117,6 +117,15 @@ def test_devices_below_one_switch_come_below_one_element() -> None:
     assert (found["level"], found["gpudirect"]) == ("PIX", True)
 
 
+def test_vm_is_known_by_its_id_and_refused_where_two_hosts_have_its_name() -> None:
+    """Two vCenters, or two datacenters of one, may each have a VM of that name: the file would be another machine's."""
+    here, there = ([{**row, "vm_moid": f"vm-{number}" if row["vm"] else None} for row in ONE] for number in (1, 2))
+    hosts = [{"esxi_host": "esx01", "devices": here}, {"esxi_host": "esx02", "devices": there}]
+    assert parents(nccl_topology(hosts, GUEST, "vm-2")["xml"]) == parents(topology(ONE)["xml"])
+    found = nccl_topology(hosts, GUEST, "gpu01", strict=False)
+    assert found["xml"] == "" and "esx01, esx02" in found["refused"]
+
+
 def test_file_is_in_the_part_of_xml_that_nccl_reads() -> None:
     """No declaration, no blank before "/>", no tab, no entity, double quotes: its parser is written by hand."""
     for rows, guest, options in ((ONE, GUEST, {}), (TWO, TWO_GUEST, {"addresses": TWO_ADDRESSES})):

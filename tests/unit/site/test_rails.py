@@ -200,7 +200,20 @@ def test_rails_in_another_order_on_one_node_are_noted() -> None:
         one["pci"], two["pci"] = two["pci"], one["pci"]
 
     (note,) = compute(change=swapped)["notes"]
-    assert note.startswith("gpu02: its rails are")
+    assert note.startswith("gpu02: the rails are")
+
+
+def test_notes_of_a_large_site_name_the_odd_nodes_also_where_the_head_is_one() -> None:
+    def swapped(found: dict[str, Any]) -> None:
+        one, two = found["gpu01"]["devices"]
+        one["pci"], two["pci"] = two["pci"], one["pci"]
+        found["gpu07"]["devices"][1]["active_mtu"] = 1024
+        found["gpu09"]["devices"].append({**found["gpu09"]["devices"][1], "name": "mlx5_2", "pci": "0000:ff:00.0"})
+
+    notes = compute(dataclasses.replace(SMALL, hosts=200), swapped)["notes"]
+    order, *others = [note for note in notes if "another order" in note]
+    assert order.startswith("gpu01: ") and "gpu05 and 194 more" in order and len(others) == 1
+    assert any("1024: gpu07 mlx5_1; 4096: gpu01" in note for note in notes) and max(map(len, notes)) < 600
 
 
 def test_each_rail_has_an_mtu_of_its_own() -> None:

@@ -6,9 +6,12 @@ import json
 import re
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.rocemesh.multinode.plugins.plugin_utils import stages
 
-from tests.unit.roles.collection import ROOT
+from tests.older_core import trust_as_template
+from tests.unit.roles.collection import ROOT, load
 
 MARK = "rocemesh.multinode.stage : Stage | Record the start of {}"
 
@@ -131,3 +134,15 @@ def test_every_stage_of_the_site_is_explained() -> None:
 def test_messages_are_lines() -> None:
     assert stages.text_of(["a\nb ", "", None, 3]) == ["a", "b", "3"] and stages.text_of("x") == ["x"]
     assert json.loads(stages.Progress({}).times()) == {}
+
+
+def test_hosts_that_have_left_are_few_names_and_all_of_the_silent_ones() -> None:
+    """A play with any_errors_fatal drops its whole group when one host does not answer."""
+    (task,) = [task for task in load(ROOT / "roles/stage/tasks/left.yml") if "ansible.builtin.set_fact" in task]
+    answers: list[dict[str, object]] = [{"item": f"gpu{number:03d}"} for number in range(256)]
+    answers[77].update(unreachable=True, msg="timed out")
+    given = {name: trust_as_template(text) for name, text in task["vars"].items()}
+    known = {**given, "__stage_answers": {"results": answers}, "stage_name": "mesh"}
+    said = task["ansible.builtin.set_fact"]["stage_left"]
+    text = Templar(DataLoader(), known).template(trust_as_template(said))
+    assert "gpu007 and 248 more left" in text and "from: gpu077 (timed out)" in text

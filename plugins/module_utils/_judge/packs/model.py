@@ -70,7 +70,7 @@ class Look:
         return "*" in self.pieces or file in self.pieces or file.rpartition(".")[0] in self.pieces
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # one object for each name: nothing compares their patterns
 class Sign:
     """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
     between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``:

@@ -15,12 +15,9 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     job = evidence.job
     text = judge_counters(evidence.rdma, evidence.due, doubts)
     places = (evidence.rdma or {}).get("places") or {}
-    if places:
-        lacking, strange = sorted(set(job.hosts) - set(places)), sorted(set(places) - set(job.hosts))
-        if lacking:
-            doubts.missing.append(f"not read on {few(lacking)}")
-        if strange:
-            doubts.wrong.append(f"they are of {few(strange)}, which took no part")
+    strange = sorted(set(places) - set(job.hosts))
+    if strange:
+        doubts.wrong.append(f"they are of {few(strange)}, which took no part")
     for place, seen in places.items():
         if seen.get("strange"):
             doubts.wrong.append(f"{place}: {seen['strange']}")
@@ -51,9 +48,9 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
 def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
     """A rail that NCCL was set to use (its network was asked for, or a channel takes it) has to carry something."""
     # With fewer ranks on a node than rails one may rightly be left: then a channel of NCCL's has to name it.
-    job = evidence.job
-    each = job.ranks / len(job.hosts) if job.ranks and job.hosts else rails
-    everywhere = job.rdma_networks and each >= rails
+    own = short(evidence.job.hosts.get(node, ""))
+    ranks = sum(short(str(rank.get("host") or "")) == own for rank in evidence.per_rank)
+    everywhere = evidence.job.rdma_networks and ranks >= rails
     wanted = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
     if wanted:
         doubts.wrong.append(f"{node}: {few(wanted)} carried nothing, although NCCL was set to use it")

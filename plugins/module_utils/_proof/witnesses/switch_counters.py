@@ -29,15 +29,15 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
             doubts.missing.append(f"{place}: when it was read is not known")
         for switch, times in readings.items():
             around(str(switch), times, job, doubts)
-        _neighbors(seen, evidence, doubts)
+        own = _neighbors(seen, evidence, doubts)
         doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
         if seen.get("received_packets") is not None:
-            _partners(seen, (evidence.rdma or {}).get("places") or {}, doubts)
+            _partners(seen, (evidence.rdma or {}).get("places") or {}, own, doubts)
     return text
 
 
-def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> None:
-    """By LLDP the ports that counted lead to hosts of the job, to each of them by one port at least."""
+def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> int:
+    """By LLDP the ports that counted lead to hosts of the job, to each by one at least. Their number, if all do."""
     counted = {port: sum(both) for port, both in (seen.get("by_port") or {}).items()}
     busy = [port for port, count in counted.items() if count * len(counted) > IDLE_SHARE * sum(counted.values())]
     neighbors = {port: {short(name) for name in (seen.get("neighbors") or {}).get(port) or ()} for port in busy}
@@ -53,15 +53,16 @@ def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> N
     if foreign and len(foreign) == sum(map(bool, neighbors.values())):
         # A card with a system of its own, such as a DPU, gives that system's name.
         doubts.unseen.append(f"whose ports counted is not known: they lead to {few(foreign)}, no host of the job")
-        return
+        return 0
     if foreign:
         doubts.wrong.append(f"RoCE packets were counted at {few(foreign)}, no host of the job")
     absent = [node for node, names in own.items() if not any(names & there for there in neighbors.values())]
     if absent and neighbors and all(neighbors.values()):
         doubts.wrong.append(f"no port that counted leads to {few(absent)}")
+    return len(neighbors) if all(names & known for names in neighbors.values()) else 0
 
 
-def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], doubts: Doubts) -> None:
+def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], own: int, doubts: Doubts) -> None:
     """What the NICs sent and received came by these ports: as much, and at each port as at its NIC."""
     nics = {
         f"{node} {port}": both
@@ -89,6 +90,9 @@ def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], d
                 f"the NICs {word} {total[side] / 1e9:.3f} GB, which are {least:,.0f} to {most:,.0f} packets; the "
                 f"switch counted {packets:,}"
             )
+            return
+        if own > len(nics):  # bonds
+            doubts.unseen.append(f"which port counted for which NIC is not known: {len(nics)} NICs, {own} ports")
             return
         shares = sorted((both[side] / total[side] for both in nics.values()), reverse=True)
         _shares(ports, shares, word, len(mtus) == 1, doubts)

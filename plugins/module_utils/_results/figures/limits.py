@@ -48,7 +48,7 @@ PCIE_GENERATIONS: Mapping[int, tuple[float, float]] = {
     5: (32.0, 128 / 130),
     6: (64.0, 236 / 256),
 }
-PCIE_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
+PCIE_WIDTHS = (1, 2, 4, 8, 12, 16)  # of a slot; a VM on ESXi is shown x32 at 5 GT/s, whatever the link is
 # Around the payload of one memory write (PCI Express Base Specification, chapters 2 and 4): header with a 64-bit
 # address, LCRC, and framing (generation 1 and 2: STP 1 + sequence number 2 + END 1; 3 to 5: STP token 4; 6: none, and
 # the FLIT's own CRC instead of an LCRC).

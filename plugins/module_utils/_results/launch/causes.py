@@ -9,6 +9,7 @@ from typing import Any, Iterable, Mapping
 from ..._judge.packs import loader
 from ..._judge.packs.model import Rule, Sign
 from ..._judge.sentences import Sentences
+from ..readers.reading import names
 
 _ENDINGS = Sentences(__file__, "endings.yml")
 
@@ -26,7 +27,7 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
-        where = ", ".join(self.hosts) if self.hosts else "mpirun (no single host named)"
+        where = names(self.hosts) if self.hosts else "mpirun (no single host named)"
         seen = f" Seen: {self.evidence!r}." if self.evidence else ""
         return f"{where}: {self.summary}.{seen} What to do: {self.remedy}."
 

@@ -15,7 +15,7 @@ from typing import Match, Sequence
 from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule, groups_of
 from ..._judge.words import Index, letters_of, ways_of
-from ..readers.reading import Source, pieces
+from ..readers.reading import Source, pieces, short
 from ..readers.tags import Demultiplexer, Line
 from .causes import Diagnosis, ending, rules
 from .mpirun import Node
@@ -60,7 +60,7 @@ class Output:
         # With -map-by slot the ranks fill the hosts in the order of -H.
         self.places = dict(enumerate(node.name for node in hosts for _slot in range(node.slots)))
         self.down = tuple(node.name for node in hosts if node.container not in (None, "running"))
-        self._names = {called: node.name for node in hosts for called in (node.address, node.name)}
+        self._names = {called: n.name for n in hosts for called in (short(n.hostname), n.hostname, n.address, n.name)}
         self.rule: Rule | None = None
         self.hit: _Hit | None = None
         self.signal: Match[str] | None = None
@@ -256,8 +256,7 @@ def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
         # one of those that ended because of it, is an echo.
         return _by_ending(rc, seen)
     # A peer that itself lost a peer ended because of that, if every rank of its host did.
-    sound = {host for rank, host in seen.places.items() if rank not in still.losers}
-    echoes = set(seen.places.values()) - sound
+    echoes = set(seen.places.values()) - {host for rank, host in seen.places.items() if rank not in still.losers}
     return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
 
 

@@ -17,12 +17,13 @@ _RADIX = 64
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One host of the run. ``slots``: ranks (GPUs) on it; ``container``: state of its container, if it was checked."""
+    """One host of the run. ``slots``: ranks (GPUs) on it; ``container``: its state; ``hostname``: its own; if known."""
 
     name: str
     address: str
     slots: int = 1
     container: str | None = None
+    hostname: str = ""
 
 
 # ---------------------------------------------------------------------------------------------------------------- nodes
@@ -45,8 +46,8 @@ def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
             slots = 0
         if slots < 1:
             raise refusal("no_slots", entry.get("slots"), name=name)
-        state = entry.get("container")
-        found.append(Node(name, address, slots, None if state is None else str(state)))
+        state, own = entry.get("container"), str(entry.get("hostname") or "")
+        found.append(Node(name, address, slots, None if state is None else str(state), own))
     if not found:
         raise RefusedError("no hosts to run on", host="run_hosts", remedy="list at least one host")
     for what in ("name", "address"):

@@ -350,8 +350,7 @@ class _Judge:
         for channel in self._log.channels:
             ends = self._ends(channel)
             if ends and self._crosses(ends):
-                sides = found.setdefault(ends, {"send": [], "receive": []})
-                sides[channel.direction or "send"].append(channel)
+                found.setdefault(ends, {"send": [], "receive": []})[channel.direction or "send"].append(channel)
             elif ends:
                 kind = channel.kind if channel.kind != "net" else _path(channel)
                 self._within[kind].setdefault(ends, channel.line)

@@ -112,8 +112,7 @@ class Reader(LogReader[Several[Table]]):
     def _kind(self) -> str:
         if self._header is not None and self._header[0].lower() == "node_num":
             return "scaling"
-        heading = (self._heading or "").lower()
-        return next((kind for kind in ("scoring", "training") if kind in heading), "unknown")
+        return next((kind for kind in ("scoring", "training") if kind in (self._heading or "").lower()), "unknown")
 
 
 def _judge(table: Table) -> None:

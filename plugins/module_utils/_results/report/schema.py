@@ -54,8 +54,7 @@ def _is(value: Any, kind: str) -> bool:
     if kind == "integer":
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         return whole and not isinstance(value, bool)
-    types = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
-    return isinstance(value, types[kind])
+    return isinstance(value, {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}[kind])
 
 
 def _kind(value: Any) -> str:

@@ -40,6 +40,7 @@ SIMULATED_WORD = "SIMULATED"
 # Keys of a rank: what reader `tf_cnn` says of it, and what its machine line says.
 OF_RANK = ("rank", "host", "images_per_second", "source")
 OF_MACHINE = ("device", "step", "checksum")
+_SPEEDS = 16  # ranks whose speeds the headline has room for
 EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter")
 
 
@@ -94,8 +95,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     strange = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
     if strange:
         raise refusal("layer_unknown", strange[0], known=", ".join(LAYERS))
-    finished = _seconds(inputs.finished, "finished")
-    stages = stage_seconds(inputs.stage_marks, finished)
+    stages = stage_seconds(inputs.stage_marks, _seconds(inputs.finished, "finished"))
     marks = [float(mark["at"]) for mark in inputs.stage_marks]
     result = inputs.result or {}
     # A rank without a figure cannot be shown; the witnesses are given all of them.
@@ -277,17 +277,20 @@ def headline(summary: Mapping[str, Any]) -> str:
         return "No training result." + mark
     if summary["agreement"]["ok"] is not True:
         return f"NOT A RESULT: the log contradicts itself (see problems); it prints {total:.2f} images/s.{mark}"
-    ranks = ", ".join(f"{speed:.2f}" for speed in summary["images_per_second"]["per_rank"])
+    speeds = summary["images_per_second"]["per_rank"]
+    ranks = ", ".join(f"{speed:.2f}" for speed in speeds[:_SPEEDS])
+    if len(speeds) > _SPEEDS:
+        ranks = f"{min(speeds):.2f} to {max(speeds):.2f}"
     problems = f" {len(summary['problems'])} problem(s)." if summary["problems"] else ""
     return f"{summary['ranks']} ranks, {total:.2f} images/s in total ({ranks} per rank).{problems}{mark}"
 
 
 def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
     given = inputs.layers.get(name, {})
-    verified = given.get("verified")
+    verified = given.get("verified")  # before ansible-core 2.19 a null is an empty text
     return {
         "changed": bool(given.get("changed", False)),
-        "verified": None if verified is None else bool(verified),
+        "verified": None if verified in (None, "") else bool(verified),
         "found": given.get("found"),
         "changes": [str(text) for text in given.get("changes") or ()],
         "simulated": inputs.simulated and name in inputs.simulated_layers,
