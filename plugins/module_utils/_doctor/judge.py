@@ -64,9 +64,7 @@ def answer(
     else:
         # Any program loses connections and memory: without a word of the field that names no cause.
         few = reading.lines == _LINES_OF_A_FIELD
-        found = [
-            each for each in found if each.is_certain or few or not common.issuperset(hit.sign for hit in each.hits)
-        ]
+        found = [one for one in found if one.is_certain or few or not common.issuperset(hit.sign for hit in one.hits)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
     if "one_host" in reading.seen:
         found = [each for each in found if each.is_certain or each.cause.layer not in listed("between")]
