@@ -134,7 +134,7 @@ def _node(
     place["mtu"] = sorted(
         {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
     )
-    # Both ports of a card have its GUID; that of a virtual function is zero until somebody sets it.
+    # Both ports of a card have its GUID; that of a virtual function is zero until it is set.
     cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
     place["identity"] = {
         "hostname": str(after.get("hostname") or ""),

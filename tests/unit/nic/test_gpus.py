@@ -290,7 +290,8 @@ def test_what_nvidia_smi_says_of_a_lost_gpu_is_no_process(machine: Machine) -> N
 def test_what_nvidia_smi_prints_beside_gpus_is_no_gpu() -> None:
     mig = "GPU 0: NVIDIA A100 (UUID: GPU-1)\n  MIG 1g.5gb  Device  0: (UUID: MIG-1)\nGPU 1: A100 (UUID: GPU-2)\n"
     assert [gpu["index"] for gpu in parse_gpus(mig, HOST)] == [0, 1]
-    assert len(parse_gpus(f"{mig}WARNING: infoROM is corrupted at gpu 0000:21:00.0\n", HOST)) == 2
+    said = f"{mig}WARNING: infoROM is corrupted at gpu 0000:21:00.0\n"
+    assert len(parse_gpus(said, HOST)) == 2
     assert parse_gpus("No devices found.\n", HOST) == []
     with pytest.raises(ParseError):
         parse_gpus("GPU access blocked by the operating system\n", HOST)

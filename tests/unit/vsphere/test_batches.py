@@ -150,7 +150,9 @@ def test_entry_points_for_one_vm_and_for_all_publish_the_same_keys() -> None:
 def templated(path: str, module: str, option: str, **variables: Any) -> Any:
     tasks = yaml.safe_load((ROOT / path).read_text())
     (task,) = [one for one in tasks if module in one]
-    own = {name: trust_as_template(text) for name, text in task.get("vars", {}).items()}
+    own = {
+        name: trust_as_template(text) if isinstance(text, str) else text for name, text in task.get("vars", {}).items()
+    }
     return Templar(loader=DataLoader(), variables={**own, **variables}).template(
         trust_as_template(task[module][option])
     )
