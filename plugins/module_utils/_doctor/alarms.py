@@ -6,7 +6,7 @@ import functools
 import re
 
 from .._judge.packs.loader import form
-from .._judge.words import Index, all_ways, any_of, letters_of, tree
+from .._judge.words import Index, all_ways, any_of, letters_of
 
 
 def says_failure(text: str) -> bool:
@@ -26,16 +26,15 @@ def alarms(text: str, *more: str) -> bool:
 @functools.lru_cache(maxsize=1)
 def _asked() -> re.Pattern[str]:
     """What a line that alarms has in lower case, at the head of a word; most lines are spared the question."""
-    return re.compile(rf"\b{tree(_heads())}|{form('inside_words', 'alarms').pattern}")
+    return re.compile(
+        rf"\b(?:{'|'.join(map(re.escape, alarm_words(inside=False)))})|{form('inside_words', 'alarms').pattern}"
+    )
 
 
-def _heads() -> list[str]:
-    return [word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms"))]
-
-
-def alarm_words() -> list[str]:
-    """Of these words, in lower case, every line for which `may_alarm` has one."""
-    return [*_heads(), *(way.text for way in all_ways(form("inside_words", "alarms")))]
+def alarm_words(inside: bool = True) -> list[str]:
+    """Of these words, in lower case, every line for which `may_alarm` has one; ``inside``: those within a word, too."""
+    words = [word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms"))]
+    return [*words, *(way.text for way in all_ways(form("inside_words", "alarms")) if inside)]
 
 
 def bare(text: str) -> str:

@@ -93,14 +93,11 @@ def table(found: dict[str, Any]) -> str:
         where = " ".join(filter(None, (finding["host"], finding["device"])))
         rank = f" rank {finding['rank']}" if finding["rank"] is not None else ""
         fix = finding["fix"]
-        # Several signs may be on one line.
-        seen = dict.fromkeys(
-            f"   seen: {entry['file']}:{entry['line']}: {entry['text']}" for entry in finding["evidence"]
-        )
         lines += [
             f"{number}. {finding['certainty']}: {finding['cause']} ({finding['layer']}) {where}{rank}".rstrip(),
             f"   {finding['means']}",
-            *list(seen)[:2],
+            # Several signs may be on one line.
+            *list(dict.fromkeys(f"   seen: {at['file']}:{at['line']}: {at['text']}" for at in finding["evidence"]))[:2],
             *(f"   explains: {text}" for text in finding["explains"]),
             f"   look: {finding['next']['where']}: {finding['next']['run']}",
             f"   fix ({fix['who']}; interrupts {fix['interrupts']}): {fix['what']}",

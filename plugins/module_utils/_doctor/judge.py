@@ -55,6 +55,7 @@ def answer(
     silenced = _silenced(reading.seen) | aside
     kinds = collections.Counter(seen.sign.kind for name, seen in reading.seen.items() if name not in silenced)
     known = any(record.ends for record in reading.jobs) or any(kinds[kind] for kind in HARMLESS)
+    common = {name for name, seen in reading.seen.items() if seen.sign.kind == FACT or name in listed("general")}
     own = reading.seen.keys() - set(listed("general"))
     known = known or (reading.field and not reading.spoken)
     of_field = reading.field or (known and own and not kinds[FAULT] and not kinds[ECHO])
@@ -62,7 +63,8 @@ def answer(
         found = _about(found, reading)
     else:
         # Any program loses connections and memory: without a word of the field that names no cause.
-        found = [finding for finding in found if finding.is_certain or not _of_any_trade(finding, reading)]
+        few = reading.lines == _LINES_OF_A_FIELD
+        found = [one for one in found if one.is_certain or few or not common.issuperset(hit.sign for hit in one.hits)]
         notes = [*notes, *([] if found else [NOT_MY_FIELD])]
     if "one_host" in reading.seen:
         found = [each for each in found if each.is_certain or each.cause.layer not in listed("between")]
@@ -185,11 +187,6 @@ def _about(found: list[Suspect], reading: Reading) -> list[Suspect]:
         return found
     named = any(not (seen.is_unspecific(rule) or seen.is_vague(rule)) for finding in found for rule in finding.rules)
     return found if named or reading.printed else one_per_layer(with_topics(found, reading))
-
-
-def _of_any_trade(finding: Suspect, reading: Reading) -> bool:
-    faults = {hit.sign for hit in finding.hits if reading.seen[hit.sign].sign.kind != FACT}
-    return reading.lines > _LINES_OF_A_FIELD and faults <= set(listed("general"))
 
 
 def _against(finding: Suspect, seen: Heard) -> Hit | None:

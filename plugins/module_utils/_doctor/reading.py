@@ -164,8 +164,8 @@ class Reading:
     def _tells(self, form: bytes) -> bool:
         """Whether a line of this form may say anything, whatever its figures are."""
         lower = form.lower().decode("utf-8", "replace")
-        heading = lower.rstrip().endswith(":")  # it is read with the line below it
         found = self._index.asked(lower)
+        heading = lower.rstrip().endswith(":")  # it is read with the line below it
         return heading or len(found) > (self._alarm_words in found) or (bool(found) and may_alarm(lower))
 
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:

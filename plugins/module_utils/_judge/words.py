@@ -11,7 +11,7 @@ import functools
 import importlib
 import re
 import sys
-from typing import Any, Collection, Generic, Iterable, Mapping, Pattern, TypeVar
+from typing import Any, Callable, Collection, Generic, Iterable, Mapping, Pattern, TypeVar
 
 parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 Key = TypeVar("Key")
@@ -152,7 +152,7 @@ def _digits(parsed: Any) -> bool:
 class Index(Generic[Key]):
     """Which of many patterns a line may match. Lines have many tokens in common: what is in a token is kept."""
 
-    _LETTERS, _LINE, _TOKENS = 64, 512, 50_000  # of a token and of a line that are kept: longer ones hardly come again
+    _TOKENS = 1 << 22  # letters of all tokens that are kept
 
     def __init__(self, ways: Iterable[tuple[Key, Way]]) -> None:
         # A word -> which ways need it, and what else they need; "": those without a word of three letters.
@@ -172,22 +172,20 @@ class Index(Generic[Key]):
             else:
                 self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
         self._lengths = {len(start) for start in self._parts}
-        self._known: set[str] = set()  # tokens; those with words, and which
+        self._known: set[str] = set()  # tokens; those with words, and which; letters of all
         self._words: dict[str, tuple[str, ...]] = {}
-        self._answers = functools.lru_cache(maxsize=4096)(self.asked)
-
-    def possible(self, letters: str) -> Mapping[Key, list[Way]]:
-        """As `asked`. Answers are kept: most lines differ in their figures alone."""
-        return (self._answers if len(letters) <= self._LINE else self.asked)(letters)
+        self._size = 0
+        # As `asked`. Answers are kept: most lines differ in their figures alone.
+        self.possible: Callable[[str], Mapping[Key, list[Way]]] = functools.lru_cache(maxsize=1024)(self.asked)
 
     def asked(self, letters: str) -> Mapping[Key, list[Way]]:
         """``letters``: `letters_of` a line."""
+        if self._size > self._TOKENS:
+            self._known, self._words, self._size = set(), {}, 0
         tokens = set(letters.split(" "))
-        words = {""}
         for token in tokens - self._known:
-            words.update(self._learn(token))
-        for token in tokens & self._words.keys():
-            words.update(self._words[token])
+            self._learn(token)
+        words = {"", *(word for token in tokens & self._words.keys() for word in self._words[token])}
         found: dict[Key, list[Way]] = {}
         for word in words:
             if " " not in word or word in letters:
@@ -202,36 +200,11 @@ class Index(Generic[Key]):
                         found.setdefault(key, []).append(way)
         return found
 
-    def _learn(self, token: str) -> tuple[str, ...]:
-        words = self._words_of(token)
-        if len(token) <= self._LETTERS:
-            if len(self._known) >= self._TOKENS:
-                self._known.clear()
-                self._words.clear()
-            self._known.add(token)
-            if words:
-                self._words[token] = words
-        return words
-
-    def _words_of(self, token: str) -> tuple[str, ...]:
+    def _learn(self, token: str) -> None:
         starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
         parts = (each for start in starts & self._parts.keys() for each in self._parts[start].items())
-        return (*self._whole.get(token, ()), *(word for part, words in parts if part in token for word in words))
-
-
-def tree(words: Iterable[str]) -> str:
-    """A pattern that finds any of the words: alternatives one by one would cost a try per word and place."""
-    root: dict[str, Any] = {}
-    for word in words:
-        node = root
-        for letter in word:
-            node = node.setdefault(letter, {})
-        node[""] = {}
-    return _spell(root)
-
-
-def _spell(node: dict[str, Any]) -> str:
-    if "" in node:
-        return ""  # a shorter word is found already
-    parts = [re.escape(letter) + _spell(rest) for letter, rest in sorted(node.items())]
-    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+        words = (*self._whole.get(token, ()), *(word for part, words in parts if part in token for word in words))
+        self._known.add(token)
+        self._size += len(token)
+        if words:
+            self._words[token] = words

@@ -128,7 +128,11 @@ def test_the_rank_that_has_not_begun_what_others_wait_for_is_the_place(
 
 
 def test_the_host_of_a_message_of_open_mpi_stands_below_its_words() -> None:
-    box = "-" * 74 + "\nA requested component was not found, or was unable to be opened.\n\nHost:      {host}\n" + "-" * 74
+    box = (
+        "-" * 74
+        + "\nA requested component was not found, or was unable to be opened.\n\nHost:      {host}\n"
+        + "-" * 74
+    )
     text = "\n".join(["mpirun: starts", *(box.format(host=host) for host in ("gpu05", "gpu06")), "NCCL WARN x"])
     found = diagnose(None, {"job.log": text})
     assert found["findings"][0]["hosts"] == ["gpu05", "gpu06"]
