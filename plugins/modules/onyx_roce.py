@@ -124,7 +124,7 @@ operations:
   description:
     - What was changed, or would be in check mode, in order.
     - Each item has C(description), C(command) (the lines that are sent, separated by line breaks), C(disrupts) (whose
-      traffic it disturbs, empty if nobody's) and C(reboot), always V(none).
+      traffic it disturbs, empty if none is disturbed) and C(reboot), always V(none).
   returned: success
   type: list
   elements: dict

@@ -146,7 +146,7 @@ operations:
     - What was changed, or would be in check mode, in order.
     - Each item has C(description), C(command) (the same as commands of the switch's command line, separated by line
       breaks; the API gets the equivalent trees, all of them in one revision), C(disrupts) (whose traffic it disturbs,
-      empty if nobody's) and C(reboot), always V(none).
+      empty if none is disturbed) and C(reboot), always V(none).
   returned: success
   type: list
   elements: dict
