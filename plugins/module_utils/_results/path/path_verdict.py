@@ -39,7 +39,7 @@ _STAGED = {
 }
 _SEND_FROM_GPU_BY_DEFAULT = (2, 19)
 # What decides how good a path of GPUDirect RDMA is, and was asked for by a variable.
-SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
+SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_TC", "NCCL_TOPO_FILE")
 
 
 @dataclasses.dataclass(frozen=True)
