@@ -300,6 +300,7 @@ SOUND = (
     Case("S16 a tenant without a switch", (), lambda _site: None, TENANT, "PATH PROVEN"),
     Case("S17 QoS read at the start alone", (), unread("before", "after")),
     Case("S18 a bond beside much TCP", (), all_of(bonded, more_bytes(0, 20 * 10**9)), state="PATH PROVEN"),
+    Case("S19 semi-lossless by choice", (), all_of(roce(mode="semi-lossless"), ports(pfc_oper="disabled"))),
 )  # fmt: skip
 
 
