@@ -171,8 +171,7 @@ addresses:
   type: dict
 listeners:
   description:
-    - TCP ports that a process of this node listens on at addresses that others reach, but for those of the container of
-      the mesh. C(address) is V(*) for all of both families. Empty if C(ss) is missing.
+    - TCP ports that other machines reach, without those of the container of the mesh, as C(ss) prints them.
   returned: success, if V(system) is in O(gather)
   type: list
   elements: dict
