@@ -224,15 +224,15 @@ def _forget(reading: Reading, slow: set[str]) -> None:
     well = ended_well(reading.jobs) - slow
     met = {host.split(".")[0] for job in reading.jobs for hosts in job.devices.values() for host in hosts}
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
+    lone = {*listed("lone")} - {name for rule in catalogue().rules if reading.seen.fires(rule) for name in rule.names}
     for name, entry in list(reading.seen.items()):
         hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
         again = name in listed("retried") and all(hit.host.split(".")[0] in met for hit in hits)
-        unneeded = name in listed("outlived")
-        mild = name == "slow" or unneeded or again or all(form("mild").search(hit.quote) for hit in hits)
+        mild = name in ("slow", *listed("outlived")) or again or all(form("mild").search(hit.quote) for hit in hits)
         over = name in _OUTLIVED and {hit.file for hit in hits} <= well
-        if over or (entry.sign.kind == FAULT and before and mild):
-            reading.alarms += entry.hits[:1] if unneeded else []
+        if over or name in lone or (entry.sign.kind == FAULT and before and mild):
+            reading.alarms += entry.hits[:1] if name in listed("outlived") else []
             del reading.seen[name]
 
 

@@ -240,8 +240,8 @@ class Reader(LogReader[SpeedLog]):
 def _name(source: Windows) -> str:
     if source.rank is not None:
         return f"rank {source.rank}"
-    other = f" (worker {source.twin + 1})" if source.twin else ""
-    return ("the log" if source.node is None else f"node {source.node}") + other
+    name = "the log" if source.node is None else f"node {source.node}"
+    return f"{name} (worker {source.twin + 1})" if source.twin else name
 
 
 read = Reader.read
