@@ -17,7 +17,7 @@ _ROWS = 4096  # of one form
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
 _FRAMES = 60  # lines between the head of an exception and its name, of several ranks that print at once
-_COUNTED = 100  # errors of a port since its counters were cleared; a few are in every switch
+_COUNTED = {"port_errors": 100, "port_discards": 1000}  # since they were cleared; a few are in every switch
 
 
 @functools.lru_cache(maxsize=1)
@@ -198,8 +198,8 @@ def _port_counters(rows: Sequence[Row]) -> Iterator[Found]:
         names = row.groups["names"].split() if "names" in row.groups else names
         figures = row.groups.get("figures", "").split()
         for name, figure in zip(names, figures) if len(names) == len(figures) else ():
-            sign = next((sign for sign in ("port_errors", "port_discards") if form(sign).match(name)), "")
-            if sign and figure.isdigit() and int(figure) >= _COUNTED:
+            sign = next((sign for sign in _COUNTED if form(sign).match(name)), "")
+            if sign and figure.isdigit() and int(figure) >= _COUNTED[sign]:
                 yield Found(sign, row.line, f"{row.groups['port']}: {name} {figure}", device=row.groups["port"])
 
 
