@@ -349,7 +349,6 @@ class JobOutput:
         elif self._rank_count:
             self._record.ends.append(f"the result of {self._rank_count} ranks")
         ended = any(speaker.ended for speaker in self._speakers.values())
-        whole = self._speakers.get("", _Speaker()).ended  # whoever started the ranks says that all is over
         named = {int(name) for name in self._speakers if name}
         silent = set(range(min(named, default=0), max(named, default=0))) - named
         if len(named) > 1 and silent:
@@ -361,10 +360,9 @@ class JobOutput:
                 for what, (least, n, of) in speaker.counts.items()
                 if n < of - (1 if least == 0 else 0)
             ]
-            over = max(speaker.ended, 0 if short else whole)
-            if ended and name and not over:
+            if ended and name and not speaker.ended:
                 yield Gap("job_end", f"the end of the program{who}, which other ranks print", line=speaker.progressed)
-            elif over >= speaker.progressed:
+            elif speaker.ended >= speaker.progressed:
                 self._record.ends.append(f"a program{who} to its end")
             elif short:
                 yield Gap("last_step", f"the last step{who}: {', '.join(short[:3])}", line=speaker.progressed)

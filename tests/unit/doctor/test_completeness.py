@@ -204,14 +204,11 @@ BARE = "libibverbs: Warning: no userspace device-specific driver found for /sys/
         ("cannot_tell", [*WORK, *IGNORED, *IGNORED[1:], AGENT.format("SUCCEEDED")]),
         ("cannot_tell", [*WORK, *IGNORED[:2], *WORK, *WORK, IGNORED[3], AGENT.format("SUCCEEDED")]),
         ("faulty", [*WORK, *IGNORED, "ModuleNotFoundError: No module named 'apex'", AGENT.format("SUCCEEDED")]),
-        ("no_fault_seen", [BARE, *WORK, "DONE!"]),
+        ("no_fault_seen", [BARE, *WORK, AGENT.format("SUCCEEDED")]),
         ("cannot_tell", [*WORK, BARE]),
         ("cannot_tell", [BARE, *WORK, "ERROR: RDMA is needed"]),
-        ("healthy", [*(f"{rank}: {line}" for rank in range(2) for line in WORK), "DONE!"]),
-        (
-            "no_fault_seen",
-            ["0: step 40/80 loss: 2.1", *(f"0: {line}" for line in WORK), "0: step 41/80 loss: 2.2", "DONE!"],
-        ),
+        # What a batch script says behind its program is no end of the ranks.
+        ("no_fault_seen", [*(f"{rank}: {line}" for rank in range(2) for line in WORK), "DONE!"]),
     ],
 )
 def test_what_a_job_outlived_is_no_trouble_and_its_own_failure_is(verdict: str, lines: list[str]) -> None:
