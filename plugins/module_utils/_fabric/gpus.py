@@ -28,7 +28,8 @@ _AWAKE = "P0"  # below it a link may rest at a lower speed
 
 def columns() -> Mapping[str, str]:
     """Key of a row -> its heading."""
-    return _TABLE["columns"]
+    named: Mapping[str, str] = _TABLE["columns"]
+    return named
 
 
 @dataclasses.dataclass(frozen=True)
