@@ -180,7 +180,7 @@ def _behind(rows: Sequence[Row]) -> Iterator[Found]:
 
 
 def _ignored(rows: Sequence[Row]) -> Iterator[Found]:
-    """Python: every exception that is named was raised where nobody catches it, and ended nothing."""
+    """Python: every exception that is named was raised where no code catches it, and ended nothing."""
     heads: list[int] = []
     first = next((row for row in rows if "ignored" in row.groups), None)
     for row in sorted(rows, key=lambda row: row.line):
