@@ -97,8 +97,10 @@ def causes() -> str:
         parts.append("|---|---|---|---|---|\n")
         for cause in here:
             rules = "; ".join(dict.fromkeys(said[cause.id]))
+            own = (rule.fix for rule in catalogue.rules if rule.fix and rule.causes[0] == cause.id)
+            fixes = "; or ".join(dict.fromkeys([cause.fix, *own]))
             parts.append(
-                f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(cause.fix)} "
+                f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(fixes)} "
                 f"(interrupts {cause.interrupts}) | {rules} |\n"
             )
     return "".join(parts)

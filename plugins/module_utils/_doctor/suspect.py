@@ -46,22 +46,22 @@ class Suspect:
     def as_dict(self) -> dict[str, Any]:
         sources = [*sorted({rule.source for rule in self.rules}), *([] if self.rules else [self.cause.source])]
         mended = [f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()]
+        own = dict.fromkeys(rule.fix for rule in self.rules if rule.fix and rule.causes[0] == self.cause.id)
         hosts = [hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd]
-        hosts = [*self.odd, *hosts, *(self.said if self.reported else ())]
         return {
             "layer": self.cause.layer,
             "cause": self.cause.id,
             "certainty": self.certainty,
             "means": self.cause.means,
             "host": next((hit.host for hit in self.hits if hit.host), ""),
-            "hosts": list(dict.fromkeys(hosts)),
+            "hosts": list(dict.fromkeys([*self.odd, *hosts, *(self.said if self.reported else ())])),
             "rank": next((hit.rank for hit in self.hits if hit.rank is not None), None),
             "device": next((hit.device for hit in self.hits if hit.device), ""),
             "evidence": [hit.as_dict() for hit in self.hits[:EVIDENCE]],
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {
-                "what": "; ".join([*mended, self.cause.fix]),
+                "what": "; ".join([*mended, *([*own][:2] or [self.cause.fix])]),
                 "who": layers()[self.cause.layer],
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,

@@ -100,8 +100,8 @@ def groups_of(match: Match[str] | None) -> dict[str, str]:
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not; conditions. ``causes``: most probable first.
-    ``explains``: signs that follow from it; echoes always do. ``reported``: how sure it is if the device itself reports
-    it, in a piece of its own. ``summary``, ``remedy``: of a failed run, whose own cause is the ``id``."""
+    ``explains``: signs that follow from it; echoes always do. ``reported``: how sure if the device's own piece says it.
+    ``fix``: in place of the first cause's own. ``summary``, ``remedy``: of a failed run, whose own cause is the ``id``."""
 
     id: str
     when: str
@@ -110,6 +110,7 @@ class Rule:
     certainty: str = CANDIDATE
     explains: tuple[str, ...] = ()
     reported: str = CANDIDATE
+    fix: str = ""
     summary: str = ""
     remedy: str = ""
 
