@@ -121,7 +121,7 @@ def _devices(
             "no_gpus": "none" in (said("container_gpus"), said("container_toolkit")),
         }
         yield from nodes.judge(name, reading, wanted)
-    refuse = "leave --limit out where the mesh and the job are to be run: stage mesh refuses it"
+    refuse = "leave --limit out where the mesh and the job are to be run: playbook site refuses it"
     for group, answered, remedy, level in (
         ("switches", options["switches"], "", NOTE),
         ("gpu_vms", options["nodes"], refuse, WARNING if options["nodes"] else NOTE),

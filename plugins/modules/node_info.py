@@ -169,6 +169,13 @@ addresses:
   description: Addresses of each interface, as V(192.0.2.11/24). Empty if C(ip) did not print them.
   returned: success, if V(system) is in O(gather)
   type: dict
+listeners:
+  description:
+    - TCP ports that other machines reach, without those of the container of the mesh, as C(ss) prints them.
+  returned: success, if V(system) is in O(gather)
+  type: list
+  elements: dict
+  sample: [{"address": "0.0.0.0", "port": 22, "process": "sshd"}]
 rdma_devices:
   description: Names in C(/sys/class/infiniband).
   returned: success, if V(system) is in O(gather)

@@ -163,11 +163,13 @@ devices:
       description: Whether it is a virtual function of a card that this machine owns itself.
       type: bool
     gids:
-      description: The GID table without empty entries (C(index), C(gid), C(type), C(netdev), C(ipv4)).
+      description: >-
+        The GID table without empty entries (C(index), C(gid), C(type), C(netdev), C(ipv4), and of a VLAN C(vlan_of),
+        the interface below it).
       type: list
       elements: dict
       sample: [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:0a4e:000b", "type": "RoCE v2", "netdev": "ens192",
-                "ipv4": "10.78.0.11"}]
+                "vlan_of": "", "ipv4": "10.78.0.11"}]
     roce_gid_index:
       description: Index for RoCE v2 over IPv4, on the interface of the port if it has one there. Null if there is none.
       type: int

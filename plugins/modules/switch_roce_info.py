@@ -126,16 +126,6 @@ EXAMPLES = r"""
     that: leaf.switch.healthy
     fail_msg: "{{ leaf.switch.problems | join('; ') }}"
 
-- name: Look at a Cumulus switch
-  rocemesh.multinode.switch_roce_info:
-    system: cumulus
-    hostname: leaf01.example.com
-    username: automation
-    password: "{{ vault_switch_password }}"
-    ca_path: "{{ inventory_dir }}/switch-ca.pem"
-    ports: [swp1-4]
-  delegate_to: localhost
-
 - name: Look at an Arista switch whose ports must be trunks
   rocemesh.multinode.switch_roce_info:
     system: eos

@@ -220,17 +220,19 @@ def _name_ranks(reading: Reading) -> None:
 def _forget(reading: Reading, slow: set[str]) -> None:
     """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns,
     and what was said before that end in lines that their program calls no trouble, that warn of a slow job, or that a
-    host was not there yet, which has taken part."""
+    host was not there yet, which has taken part. What a library did not need stays a question."""
     well = ended_well(reading.jobs) - slow
     met = {host.split(".")[0] for job in reading.jobs for hosts in job.devices.values() for host in hosts}
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
+    lone = {*listed("lone")} - {name for rule in catalogue().rules if reading.seen.fires(rule) for name in rule.names}
     for name, entry in list(reading.seen.items()):
         hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
         again = name in listed("retried") and all(hit.host.split(".")[0] in met for hit in hits)
-        mild = name == "slow" or again or all(form("mild").search(hit.quote) for hit in hits)
+        mild = name in ("slow", *listed("outlived")) or again or all(form("mild").search(hit.quote) for hit in hits)
         over = name in _OUTLIVED and {hit.file for hit in hits} <= well
-        if over or (entry.sign.kind == FAULT and before and mild):
+        if over or name in lone or (entry.sign.kind == FAULT and before and mild):
+            reading.alarms += entry.hits[:1] if name in listed("outlived") else []
             del reading.seen[name]
 
 

@@ -16,6 +16,8 @@ from .._judge.packs.predicates import path_mtu
 _ROWS = 4096  # of one form
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _MANY = 10_000_000
+_FRAMES = 60  # lines between the head of an exception and its name, of several ranks that print at once
+_COUNTED = {"port_errors": 100, "port_discards": 1000}  # since they were cleared; a few are in every switch
 
 
 @functools.lru_cache(maxsize=1)
@@ -177,6 +179,30 @@ def _behind(rows: Sequence[Row]) -> Iterator[Found]:
             yield Found("rank_behind", ranks[rank].line, ranks[rank].text, rank=rank)
 
 
+def _ignored(rows: Sequence[Row]) -> Iterator[Found]:
+    """Python: every exception that is named was raised where no code catches it, and ended nothing."""
+    heads: list[int] = []
+    first = next((row for row in rows if "ignored" in row.groups), None)
+    for row in sorted(rows, key=lambda row: row.line):
+        if "ignored" in row.groups:
+            heads.append(row.line)
+        elif not heads or row.line > heads.pop(0) + _FRAMES:
+            return
+    yield from [first.found("exceptions_ignored")] if first else []
+
+
+def _port_counters(rows: Sequence[Row]) -> Iterator[Found]:
+    """``show interface counters errors`` of switches: a head of names, and rows of figures below it."""
+    names: list[str] = []
+    for row in sorted(rows, key=lambda row: row.line):
+        names = row.groups["names"].split() if "names" in row.groups else names
+        figures = row.groups.get("figures", "").split()
+        for name, figure in zip(names, figures) if len(names) == len(figures) else ():
+            sign = next((sign for sign in _COUNTED if form(sign).match(name)), "")
+            if sign and figure.isdigit() and int(figure) >= _COUNTED[sign]:
+                yield Found(sign, row.line, f"{row.groups['port']}: {name} {figure}", device=row.groups["port"])
+
+
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.
 _GID_WORDS = ("fe80:", "ffff:", "\tv2", " v2 ")
 READERS: tuple[Callable[[], Reader], ...] = (
@@ -189,4 +215,6 @@ READERS: tuple[Callable[[], Reader], ...] = (
     ),
     functools.partial(TableReader, ("mtu",), _mtus, "mtu_line"),
     functools.partial(TableReader, ("last completed",), _behind, "work_status"),
+    functools.partial(TableReader, ("exception", "error", "no module"), _ignored, "ignored", "raised"),
+    functools.partial(TableReader, ("port  ", "eth/"), _port_counters, "port_head", "port_row"),
 )

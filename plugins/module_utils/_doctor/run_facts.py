@@ -5,17 +5,20 @@ A run reads counters before and after the job: facts are what was counted in bet
 
 from __future__ import annotations
 
+import collections
 import json
 import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from .._judge.settled import Known, known_from, of_host
+from .._site import path_nic, path_switch
 from . import facts, host_output
 from .facts import Fact
 from .readers import kind_of_gids, on_priority_0
 
 _ROCE = ("tx_roce_packets", "rx_roce_packets")
 _PRIORITY = re.compile(r"[rt]x_prio(\d)_(?:bytes|packets)$")
+_DATA, _LOSSY = "priority of the data", "data without PFC"
 
 
 def pieces(
@@ -27,6 +30,9 @@ def pieces(
     lossy = _lossy(evidence)
     known = known_from((evidence.get("job") or {}).get("known_xids") or ())
     said: dict[str, str] = {}
+    text = str(((evidence.get("nccl_path") or {}).get("settings") or {}).get("NCCL_IB_TC"))
+    byte = int(text) if text.isdigit() else None
+    ridden: collections.Counter[int] = collections.Counter()
     for name, output in _each(evidence.get("hosts")):
         said |= host_output.pieces(name, output)
     for name, moments in _each(evidence.get("rdma")):
@@ -37,11 +43,13 @@ def pieces(
             continue
         # The kernel's log knows which Xids are of this run.
         left_out = {"Xid"} if f"hosts/{name}/dmesg.txt" in said else set()
-        left_out |= {"trusts", "PFC priorities", "priority of all traffic"} if lossy else set()
-        read = (fact for fact in _node(name, own, known) if fact.thing not in left_out)
+        left_out |= {"trusts", "PFC priorities", "priority of all traffic", _DATA, _LOSSY} if lossy else set()
+        read = [fact for fact in _node(name, own, known, (used or {}).get(name), byte) if fact.thing not in left_out]
+        ridden.update(fact.value for fact in read if fact.thing == _DATA)
         found |= facts.written(f"hosts/{name}", read)
+    usual = max(ridden, key=ridden.__getitem__, default=None)
     for name, moments in _each(evidence.get("switches")):
-        found |= facts.pieces(f"switches/{name}", _switch(moments))
+        found |= facts.pieces(f"switches/{name}", _switch(moments, usual, byte))
     for name, rows in (esxi if isinstance(esxi, Mapping) else {}).items():
         if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
             found |= facts.pieces(f"esxi/{name}", {"found": rows})
@@ -102,27 +110,38 @@ def _of_the_run(reading: Any, used: Collection[str] | None) -> Any:
 
 
 def _has_part(device: Mapping[str, Any], used: Collection[str]) -> bool:
+    return any(str(gid.get("type")).endswith("v2") for gid in device.get("gids") or ()) or _is_used(device, used)
+
+
+def _is_used(device: Mapping[str, Any], used: Collection[str] | None) -> bool:
     name, port = str(device.get("name")), device.get("port", 1)
-    addressed = any(str(gid.get("type")).endswith("v2") for gid in device.get("gids") or ())
-    return addressed or (name if port == 1 else f"{name}:{port}") in used
+    return not used or (name if port == 1 else f"{name}:{port}") in used
 
 
 def _newest(moments: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((moments[key] for key in ("after", "before", "start") if moments.get(key)), {})
 
 
-def _node(name: str, moments: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Fact]:
+def _node(
+    name: str, moments: Mapping[str, Any], known: Sequence[Known], used: Collection[str] | None, byte: int | None
+) -> Iterator[Fact]:
     before = {_port(device): device for device in (moments.get("before") or {}).get("devices") or ()}
     priorities: list[tuple[str, float]] = []
+    data: list[Fact] = []
     for device in (moments.get("after") or {}).get("devices") or ():
+        first = before.get(_port(device), {})
+        moved: dict[str, int] = {}
         for kind, new in (device.get("counters") or {}).items():
-            old = (before.get(_port(device), {}).get("counters") or {}).get(kind) or {}
-            for counter, count in _moved(old, new or {}).items():
-                yield Fact(counter, count, str(device.get("name")))
-                priorities += [(each[1], count)] if (each := _PRIORITY.match(counter)) else []
-    yield from [Fact("priority of all traffic", 0)] if on_priority_0(priorities) else []
+            moved |= _moved((first.get("counters") or {}).get(kind) or {}, new or {})
+        yield from (Fact(counter, count, str(device.get("name"))) for counter, count in moved.items())
+        priorities += [(each[1], count) for counter, count in moved.items() if (each := _PRIORITY.match(counter))]
+        for reading in (first, device) if _is_used(device, used) else ():
+            priority, wrong = path_nic.data_priority(reading, moved, byte)
+            if priority is not None:
+                data.append(Fact(_LOSSY if wrong else _DATA, wrong or priority, str(device.get("name"))))
+    yield from dict.fromkeys(data or ([Fact("priority of all traffic", 0)] if on_priority_0(priorities) else []))
     for device in _newest(moments).get("devices") or ():
-        yield from _device(device)
+        yield from _device(device, _is_used(device, used))
     gpus = (moments.get("start") or {}).get("gpus")
     yield from _gpus(name, gpus, known) if isinstance(gpus, Mapping) else ()
 
@@ -137,8 +156,8 @@ def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int
     return {name: new - old for name, new in known.items() if isinstance(old := before.get(name), int) and new >= old}
 
 
-def _device(device: Mapping[str, Any]) -> Iterator[Fact]:
-    name, qos = str(device.get("name") or ""), device.get("qos") or {}
+def _device(device: Mapping[str, Any], is_used: bool) -> Iterator[Fact]:
+    name, qos = str(device.get("name") or ""), (device.get("qos") if is_used else None) or {}
     yield from facts.of_row("nic", device, name)
     rate = str(device.get("rate") or "").partition(" ")[0]
     yield from [Fact("link rate", int(rate) * 1000, name)] if rate.isdigit() else []  # Mb/s, as ethtool says it
@@ -164,7 +183,7 @@ def _gpus(name: str, gpus: Mapping[str, Any], known: Sequence[Known]) -> Iterato
         yield Fact("Fabric Manager", manager)
 
 
-def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _switch(moments: Mapping[str, Any], priority: int | None, byte: int | None) -> Mapping[str, Any]:
     newest = _newest(moments)
     if newest.get("error"):
         return {facts.SILENT: f"unreachable: {' '.join(str(newest['error']).split())}"}
@@ -173,8 +192,11 @@ def _switch(moments: Mapping[str, Any]) -> Mapping[str, Any]:
     for name, seen in (newest.get("ports") or {}).items():
         counters = ((each.get(name) or {}).get("counters") or {} for each in (before, after))
         ports[name] = {**seen, "counters": _moved(*counters)}
-    moved = {name for name, seen in ports.items() if any(seen["counters"].get(each) for each in _ROCE)}
+    counted = {name: max(seen["counters"].get(each, 0) for each in _ROCE) for name, seen in ports.items()}
+    busy = {name for name, count in counted.items() if 100 * count > max(counted.values())}
     up = {name for each in (before, after) for name, seen in each.items() if seen.get("oper") == "up"}
-    if moved:  # a port that was down all the time is none of this run
-        ports = {name: seen for name, seen in ports.items() if name in moved | up}
-    return {"roce": newest.get("roce") or {}, "ports": ports}
+    if busy:  # a port that was down all the time is none of this run
+        ports = {name: seen for name, seen in ports.items() if name in busy | up}
+    read = [moments.get(key) or {} for key in ("before", "after") if priority is not None]
+    wrong = [text for each in read for text in path_switch.lossy(each, sorted(busy), priority or 0, byte)]
+    return {"roce": newest.get("roce") or {}, "ports": ports, "problems": list(dict.fromkeys(wrong))}

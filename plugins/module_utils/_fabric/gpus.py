@@ -15,34 +15,26 @@ from .._judge.finding import Finding, text_table
 from .._judge.settled import Known, Xids, counted, of_host, outlived
 from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
+from .._yaml_files import Beside
 from .judge import Place
 from .model import usual
 from .reach import fault
 
-# Key of a row, and its heading.
-COLUMNS = {
-    "host": "host",
-    "gpu": "GPU",
-    "model": "model",
-    "driver": "driver",
-    "fabric_manager": "Fabric Manager",
-    "xids": "Xid since boot",
-    "ecc": "ECC",
-    "pcie": "PCIe",
-    "nvlink": "NVLink",
-    "slowed": "slowed down by",
-    "persistence": "persistence",
-    "judgement": "judgement",
-}
-KEYS, HEADER = tuple(COLUMNS), tuple(COLUMNS.values())
+_TABLE = Beside(__file__, "gpus.yml")
 _NAMED = 3  # hosts of one row that are named; the others are counted
 _UNKNOWN = "not known"
 _AWAKE = "P0"  # below it a link may rest at a lower speed
 
 
+def columns() -> Mapping[str, str]:
+    """Key of a row -> its heading."""
+    named: Mapping[str, str] = _TABLE["columns"]
+    return named
+
+
 @dataclasses.dataclass(frozen=True)
 class Gpus:
-    """``rows``: one per GPU, by the names of `KEYS`; ``table``: equal ones in one line."""
+    """``rows``: one per GPU, by the names of `columns`; ``table``: equal ones in one line."""
 
     rows: tuple[Mapping[str, str], ...] = ()
     faults: tuple[Finding, ...] = ()
@@ -50,7 +42,7 @@ class Gpus:
 
     @property
     def table(self) -> list[str]:
-        return text_table([HEADER, *merged(self.rows)]) if self.rows else []
+        return text_table([tuple(columns().values()), *merged(self.rows)]) if self.rows else []
 
 
 @dataclasses.dataclass
@@ -276,7 +268,7 @@ def _row(gpu: _Gpu) -> dict[str, str]:
         {True: "on", False: "off"}.get(state.get("persistence"), _UNKNOWN),  # type: ignore[arg-type]
         ", ".join(gpu.words) or ("in order" if "slowed" in state else "not read"),
     )
-    return dict(zip(KEYS, cells))
+    return dict(zip(columns(), cells))
 
 
 def _manager(given: Mapping[str, Any]) -> str:
@@ -317,10 +309,10 @@ def _pcie(state: Mapping[str, Any]) -> str:
 
 
 def merged(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
-    """Equal GPUs of a host in one row, and hosts whose rows are equal; cells in the order of `HEADER`."""
+    """Equal GPUs of a host in one row, and hosts whose rows are equal; cells in the order of `columns`."""
     of_host: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
-        values = tuple(str(row.get(key, "")) for key in KEYS if key != "gpu")
+        values = tuple(str(row.get(key, "")) for key in columns() if key != "gpu")
         of_host.setdefault(values, []).append(str(row.get("gpu", "")))
     of_all: dict[tuple[str, ...], list[str]] = {}
     for values, numbers in of_host.items():

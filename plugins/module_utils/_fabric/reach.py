@@ -16,24 +16,15 @@ from .judge import Place, Sample, judge
 from .model import Fabric
 from .wire import Replies
 
-_SENTENCES = Sentences(__file__, "faults.yml")
-fault = _SENTENCES.finding
+FAULTS = Sentences(__file__, "faults.yml")
+fault = FAULTS.finding
 Directed = Tuple[int, int]
 Probe = Mapping[str, Any]
 Property = Callable[[Directed, Probe], Optional[bool]]
-# Error of a probe -> the fault that it means.
-_MEANS = {
-    "ENETUNREACH": "route",
-    "EACCES": "route",
-    "EHOSTUNREACH": "neighbour",
-    "EPERM": "firewall",
-    "EADDRNOTAVAIL": "address",
-    "ECONNREFUSED": "duplicate",
-}
 
 
 def remedy(code: str) -> str:
-    return _SENTENCES.say(code)["remedy"]
+    return FAULTS.say(code)["remedy"]
 
 
 def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Finding]:
@@ -183,7 +174,8 @@ class _Said:
         # An error says more than silence: the one end knows why, the other only waits.
         error = max(errors, key=lambda code: (code != "TIMEOUT", errors[code])) if errors else "TIMEOUT"
         resolved = [entry for entry in silent if self._told((int(entry["from"]), int(entry["to"])))[1]]
-        what = _MEANS.get(error, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
+        meant = (code for code, entry in FAULTS.table.items() if error in entry.get("errors", "").split())
+        what = next(meant, "silent" if 2 * len(resolved) > len(silent) else "neighbour")
         return fault(what, place, said=f"{len(silent)} probe(s) without an answer ({error})")
 
     def _wrong_mac(self, place: Place, silent: Sequence[Probe]) -> Finding | None:

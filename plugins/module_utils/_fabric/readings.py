@@ -18,7 +18,7 @@ from .._results.readers.reading import number, short
 from .gpus import Gpus, judge
 from .judge import Place
 from .model import Fabric, Port, from_rows, usual
-from .reach import fault
+from .reach import FAULTS, fault
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,18 +174,6 @@ def _plugged(
     return found
 
 
-# What all NICs of a rail have in common. None is not known, and no part is accused for it.
-_SAME = {
-    "odd_mtu": "netdev_mtu",
-    "odd_rdma_mtu": "active_mtu",
-    "odd_rate": "rate",
-    "odd_state": "state",
-    "odd_trust": "qos.trust",
-    "odd_pfc": "qos.pfc_priorities",
-    "odd_firmware": "firmware",
-}
-
-
 def _value(port: Mapping[str, Any], key: str) -> Any:
     inside, _dot, name = key.rpartition(".")
     value = ((port.get(inside) or {}) if inside else port).get(name)
@@ -194,11 +182,12 @@ def _value(port: Mapping[str, Any], key: str) -> Any:
 
 def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
     found = []
+    alike = {code: entry["alike"] for code, entry in FAULTS.table.items() if "alike" in entry}
     rails: dict[int, list[int]] = collections.defaultdict(list)
     for nic in ports:
         rails[fabric.rail_of(nic)].append(nic)
     for nics in rails.values():
-        for code, key in _SAME.items():
+        for code, key in alike.items():
             read = {nic: _value(ports[nic], key) for nic in nics}
             values = {nic: value for nic, value in read.items() if value is not None}
             most, share = usual(values.values())

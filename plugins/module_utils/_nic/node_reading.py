@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import pwd
+import re
 import shutil
 import socket
 import time
@@ -23,6 +24,11 @@ from .state import MELLANOX
 # Ethernet and InfiniBand controllers.
 _NIC_CLASSES = ("0200", "0207")
 _IMAGES = ("/var/lib/docker", "/var/lib/containerd")
+# iproute2, misc/ss.c: "*" is all addresses of both families, "[::]" those of IPv6 alone.
+_LISTENER = re.compile(r"^\S+ +\d+ +\d+ +(\S+):(\d+) +\S+:\*(.*)$", re.MULTILINE)
+_PROCESS = re.compile(r'\("(.*?)",pid=(\d+)')
+# proc(5): the fourth field is what of its file system is mounted.
+_MESH = re.compile(r"^\d+ \d+ \S+ \S*/mesh/container(?://deleted)? ", re.MULTILINE)
 
 
 def read_node(controller_time: float, registry: str, socket_path: str, timeout: float) -> dict[str, Any]:
@@ -43,6 +49,7 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "toolkit": _toolkit(node, docker),
         "engine": {**engine(node, docker), "apparmor": apparmor(node)},
         "addresses": addresses(node),
+        "listeners": listeners(node),
         "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
         "registry": reach(registry, timeout) if registry else {},
@@ -56,6 +63,26 @@ def addresses(node: Node) -> dict[str, list[str]]:
     except ParseError:
         return {}
     return {link.name: list(link.addresses) for link in links.values() if link.addresses}
+
+
+def listeners(node: Node, proc: str = "/proc") -> list[dict[str, Any]]:
+    """TCP ports that other machines reach: address as ss prints it, without brackets, port, process. Not those of the
+    container of the mesh, whose processes see the directory of the mesh. Empty where ss is missing."""
+    found = []
+    for place, port, owners in _LISTENER.findall(node.output("ss", "-Hltnp")):
+        address, processes = place.partition("%")[0].strip("[]"), _PROCESS.findall(owners)
+        if not address.startswith("127.") and address != "::1" and not any(_in_mesh(proc, pid) for _, pid in processes):
+            named = processes[0][0] if processes else "a process that ss does not name"
+            found.append({"address": address, "port": int(port), "process": named})
+    return found
+
+
+def _in_mesh(proc: str, pid: str) -> bool:
+    try:
+        with open(os.path.join(proc, pid, "mountinfo"), encoding="utf-8", errors="replace") as stream:
+            return _MESH.search(stream.read()) is not None
+    except OSError:  # it has ended since
+        return True
 
 
 def _user() -> str:

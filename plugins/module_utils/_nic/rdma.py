@@ -122,8 +122,14 @@ class RdmaReader(Node):
                 continue
             kind = self.text(f"{where} type", *base, "gid_attrs/types", str(index)) or ""
             netdev = self.text(f"{where} interface", *base, "gid_attrs/ndevs", str(index), optional=True) or ""
-            found.append(Gid(index, gid, kind, netdev))
+            found.append(Gid(index, gid, kind, netdev, self._vlan_of(netdev)))
         return found
+
+    def _vlan_of(self, netdev: str) -> str:
+        """What a VLAN lies on, whatever it is called: the kernel says the kind (net/8021q/vlan_dev.c), and links it."""
+        kind = self.text(f"{netdev} kind", "class/net", netdev, "uevent", optional=True) if netdev else None
+        names = self.listing("class/net", netdev) if "DEVTYPE=vlan" in (kind or "").split() else ()
+        return next((name[len("lower_") :] for name in names if name.startswith("lower_")), "")
 
     def _netdev(self, device: str, port: int, gids: Sequence[Gid]) -> str:
         """The interface of this port: the only one of the function, else the one with the port's number; without a

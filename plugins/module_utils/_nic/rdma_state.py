@@ -24,12 +24,14 @@ ETHERNET = "Ethernet"
 
 @dataclasses.dataclass(frozen=True)
 class Gid:
-    """One entry of a port's GID table. ``type``: "IB/RoCE v1" or "RoCE v2"; ``netdev`` '' when it is not known."""
+    """One entry of a port's GID table. ``type``: "IB/RoCE v1" or "RoCE v2"; ``netdev`` '' when it is not known;
+    ``vlan_of``: the interface below a VLAN, '' for another interface."""
 
     index: int
     gid: str
     type: str
     netdev: str
+    vlan_of: str = ""
 
     @property
     def ipv4(self) -> str:

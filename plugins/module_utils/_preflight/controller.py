@@ -18,8 +18,7 @@ _NEEDS = Sentences(__file__, "controller.yml")
 
 def needs(kind: str) -> Mapping[str, Any]:
     """``kind``: libraries, collections or programs."""
-    found: Mapping[str, Any] = _NEEDS.table[kind]
-    return found
+    return dict(_NEEDS.table[kind])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,10 +33,8 @@ def judge(
     yield from _identities(site, members.get("esxi_hosts", []), nodes)
     yield from _vcenters(site, members.get("esxi_hosts", []))
     yield from _logins(site, [*switches, *nodes])
-    mesh = {host: address for host in nodes for _variable, address in [_mesh(site[host])] if address}
-    yield from _same(
-        {host: (address,) for host, address in mesh.items()}, "rocemesh_address", "its address in the RoCE network"
-    )
+    mesh = {host: (_mesh(site[host])[1],) for host in nodes if _mesh(site[host])[1]}
+    yield from _same(mesh, "rocemesh_address", "its address in the RoCE network")
     for host in nodes:
         yield from _placed(host, site[host])
         yield from _fits(host, site, switches)
@@ -55,10 +53,7 @@ def _mesh(row: Mapping[str, Any]) -> tuple[str, Any]:
 def _identities(site: Site, esxi_hosts: Sequence[str], nodes: Sequence[str]) -> Iterator[Finding]:
     """A name in vCenter is one machine; vCenter finds it in any case of its letters."""
     for hosts, variable in ((esxi_hosts, "esxi_host_name"), (nodes, "gpu_vm_name")):
-        keys: dict[str, tuple[Any, ...]] = {}
-        for host in hosts:
-            row = site[host]
-            keys[host] = (str(row.get(variable) or host).casefold(), _vcenter(row))
+        keys = {host: (str(site[host].get(variable) or host).casefold(), _vcenter(site[host])) for host in hosts}
         yield from _same(keys, variable, "its own name in vCenter (two names that differ in case alone are one)")
 
 
@@ -130,10 +125,10 @@ def _placed(host: str, row: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _fits(host: str, site: Site, switches: Sequence[str]) -> Iterator[Finding]:
-    mtu = _number(site[host].get("guest_mtu"))
+    mtu = relations.Said(site[host], {}).number("guest_mtu")
     for switch in switches:
-        most = _number(site[switch].get("switch_mtu"))
-        if mtu and most and mtu > most:
+        most = relations.Said(site[switch], {}).number("switch_mtu")
+        if 0 < most < mtu:
             yield found("mtu_too_large", host, mtu=mtu, most=most, switch=switch)
             return
 
@@ -200,16 +195,17 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
 
 
 def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """What the inventory says of addresses against those that each node has. ``nodes``: what node_info
-    returned; one that did not tell its addresses is left out."""
+    """What the inventory says of addresses against those that each node has, and who listens at the one of the mesh,
+    where the container's SSH server would. ``nodes``: what node_info returned; one that did not tell its addresses is
+    left out."""
     has = {
-        host: {name: [ipaddress.ip_interface(text) for text in texts] for name, texts in reading["addresses"].items()}
+        host: [ipaddress.ip_interface(text).ip for texts in reading["addresses"].values() for text in texts]
         for host, reading in nodes.items()
         if reading.get("addresses") and host in site
     }
-    owner = {each.ip: host for host, interfaces in has.items() for texts in interfaces.values() for each in texts}
-    for host, interfaces in has.items():
-        row, own = site[host], [each.ip for texts in interfaces.values() for each in texts]
+    owner = {each: host for host, own in has.items() for each in own}
+    for host, own in has.items():
+        row = site[host]
         variable, wanted = _mesh(row)
         if wanted and wanted not in own:
             around = [network for name in ("run_network", "mesh_cidr") for network in _networks(row.get(name))]
@@ -220,6 +216,11 @@ def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Fi
         for network in _networks(row.get("rocemesh_roce_networks")) if nodes[host].get("rdma_devices") else ():
             if not any(each in network for each in own):
                 yield found("rail_without_address", host, network=network)
+        transport, port = relations.mesh_server(relations.Said(row, {}))
+        taken = ("*", "::" if wanted and wanted.version == 6 else "0.0.0.0", str(wanted))
+        for each in nodes[host].get("listeners") or () if transport == "container" else ():
+            if each["port"] == port and each["address"] in taken:
+                yield found("port_taken", host, **each)
 
 
 def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -238,7 +239,7 @@ def interfaces(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[F
             if lost:
                 words = {"variable": variable, "lost": few(lost), "known": few(sorted(known))}
                 yield found("nccl_name_missing", host, **words)
-        chosen = _number(row.get("guest_mtu")) or truth(row.get("guest_qos_enabled"))
+        chosen = relations.Said(row, {}).number("guest_mtu") > 0 or truth(row.get("guest_qos_enabled"))
         around = [] if names or not chosen else _networks(row.get("guest_networks"))
         own = [ipaddress.ip_interface(text).ip for texts in there.values() for text in texts]
         if around and not any(each in network for each in own for network in around):
@@ -265,7 +266,3 @@ def _networks(value: Any) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]
         return [ipaddress.ip_network(text, strict=False) for text in texts if "/" in text]
     except ValueError:
         return []
-
-
-def _number(value: Any) -> int:
-    return int(value) if re.match(r"^\d+$", str(value)) else 0

@@ -121,9 +121,14 @@ def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -
         yield _wrong(said, "head")
 
 
+def mesh_server(said: Said) -> tuple[str, int]:
+    """Transport of the mesh, and port of the SSH server that peers log in to."""
+    transport = str(said.own("mesh_transport") or ("guide" if said.true("mesh_guide_compatible") else "container"))
+    return transport, max(said.number("mesh_ssh_port"), 0) or _MESH_PORTS.get(transport, 0)
+
+
 def _of_mesh(said: Said) -> Wrong:
-    transport = said.own("mesh_transport") or ("guide" if said.true("mesh_guide_compatible") else "container")
-    port = said.number("mesh_ssh_port") or _MESH_PORTS.get(transport, 0)
+    transport, port = mesh_server(said)
     if said.number("run_master_port") == port:
         yield _wrong(said, "master_port")
     if transport == "container" and port == 22 and said.number("ansible_port") in (-1, 22):

@@ -24,12 +24,8 @@ CLOCK_S = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The run as its starter knows it: what every other evidence is compared with.
-
-    ``hosts``: name in the inventory -> what the host calls itself; ``network``: the only network that NCCL was allowed
-    (NCCL_NET), "" if it could choose; ``rdma_networks``: CIDRs that the NICs have to be in, none: not asked for;
-    ``cluster_network``: where NICs are looked for if NCCL does not name them; times in seconds since 1970, UTC.
-    """
+    """The run as its starter knows it (``evidence.job`` of module run_report): what every other evidence is compared
+    with. ``network``: "" if NCCL could choose."""
 
     id: str = ""
     hosts: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -73,12 +69,11 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class Evidence:
     """Everything that witnesses are asked about. ``rdma``, ``switches``: as `snapshots` makes them; ``fabric``:
-    ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``simulated``:
-    devices that do not exist; ``nodes_given``, ``workload``: said by a person. ``used``: node -> RDMA devices of the
-    training; ``start``: node -> first reading of module rdma_info; ``detours``: GPUDirect and the way through the host,
-    measured in pairs; ``doctor``: its answer on what the run read; ``speed``: of an all-reduce alone; ``problems``:
-    what the caller reports of the run, such as its end with a status that is not 0; ``booted``: host -> when it booted,
-    in seconds since 1970 by the controller's clock."""
+    ``report`` and ``at`` of the fabric check, or ``skipped``; ``due``: what the gradients had to move; ``nodes_given``,
+    ``workload``: said by a person. ``used``: node -> RDMA devices of the training; ``start``: node -> first reading of
+    module rdma_info; ``detours``: GPUDirect and the way through the host, measured in pairs; ``doctor``: its answer on
+    what the run read; ``speed``: of an all-reduce alone; ``problems``: what the caller reports of the run, such as an
+    exit status; ``booted``: host -> when it booted, in seconds since 1970 by the controller's clock."""
 
     job: Job
     result: Mapping[str, Any] | None = None

@@ -7,7 +7,6 @@ for the cluster, because the silent node may be the slowest.
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence, Tuple
 
 from .._results.figures.limits import PCIE_GENERATIONS, UnknownError
@@ -148,13 +147,14 @@ def _tags(ports: Sequence[_Port]) -> _Figures:
     nothing: its host may add a tag that the guest never sees."""
     tagged = set()
     for port in ports:
-        interfaces = {str(gid.get("netdev") or "") for gid in roce_gids(port.facts, port.networks)}
+        gids = [*roce_gids(port.facts, port.networks)]
+        interfaces = {str(gid.get("netdev") or "") for gid in gids}
         own = str(port.facts.get("netdev") or "")
         if port.facts.get("is_vf") is not False:
             raise UnknownError(f"{port.label} may be a virtual function, to which the host can add a tag")
         if interfaces == {own} and own:
             tagged.add(False)
-        elif own and all(re.fullmatch(re.escape(own) + r"\.\d{1,4}", each) for each in interfaces):
+        elif own and all(gid.get("vlan_of") == own for gid in gids):
             tagged.add(True)
         else:
             raise UnknownError(f"{port.label}: the GID belongs to {', '.join(sorted(interfaces)) or 'nothing'}")

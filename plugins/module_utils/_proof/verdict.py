@@ -1,11 +1,8 @@
 """PROVEN, PATH PROVEN, NOT PROVEN or INVALID RUN: what independent witnesses say about one run. Pure.
 
 The claim is always the same: the ranks trained together, and their gradients went from GPU to GPU by RDMA over this
-network. A run is proven only if every witness that decides was heard and agrees; what the others say (how good that
-path is) is shown beside it. Where every witness of the path agrees, and only the fabric or the pace was not observed or
-is not as it should be, the run has the lower grade PATH PROVEN: tenants cannot read the switch, virtual functions count
-no discards, and a slow system of PCI Express may use the path none the less. Simulated devices cannot prove anything
-about hardware, so a simulated run is never proven, whatever they answered.
+network. What each grade means: docs/report.md. Simulated devices cannot prove anything about hardware, so a simulated
+run is never proven, whatever they answered.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Check that switch, NIC and container agree on MTU, DSCP, traffic class, priority, GID. Pure.
 
 RoCE is lossless only if every hop puts the packets of the job into the same priority. Each layer has its own word for
-it, and a job with one of them wrong runs, slowly: nothing else ever says so.
-
-    container  NCCL_IB_TC 106 = DSCP 26 and ECT(0), the byte that goes into the IP header
-    NIC        trust dscp, DSCP 26 -> priority 3, PFC on priority 3
-    switch     trust L3, PFC on priority 3, ECN
+it (roles/consistency/README.md), and a job with one of them wrong runs, slowly: nothing else ever says so.
 
 Shapes: a switch is what ``switch_roce_info`` returns, a NIC what ``rdma_info`` returns. What a
 layer does not tell is a row with the verdict ``unknown``; it is neither right nor wrong.

@@ -1,8 +1,6 @@
 """NCCL's topology file for a VM, from what ESXi knows about the places of its GPUs and NICs. Pure.
 
-A VM shows each passed-through device below a virtual root port of its own. So NCCL finds GPU and NIC "PHB" apart, one
-step beyond what it allows by default (PXB), and stages the data in host memory without a word, although both devices
-may share a physical PCIe switch. The file puts the switch back: GPU and NIC below one ``pci`` element.
+Why a VM needs one: docs/data-path.md. GPU and NIC that share a PCIe switch come below one ``pci`` element.
 
 What NCCL does with the file (source of NCCL 2.10.3 and 2.30.7, src/graph/xml.cc and topo.cc): elements in the file
 stay where they are; attributes that are missing (link speed and width, CPU list, NVLinks) are read in the guest as

@@ -1,16 +1,7 @@
 """NCCL's variables for RoCE, computed from what the nodes have, each with its reason. Pure.
 
-Facts, per node::
-
-    {node: {"devices": [{"name": "mlx5_0", "port": 1, "netdev": "ens192", "pci": "0000:13:00.0",
-                         "link_layer": "Ethernet", "state": "ACTIVE", "active_mtu": 4096,
-                         "gids": [{"index": 3, "gid": "0000:...:ffff:c633:640b", "type": "RoCE v2",
-                                   "netdev": "ens192"}]}],
-            "interfaces": [{"name": "ens160", "addresses": ["192.0.2.11"]}]}}
-
-as sysfs has them (``/sys/class/infiniband/D/ports/P``: ``gids``, ``gid_attrs/types``, ``gid_attrs/ndevs``,
-``link_layer``); ``active_mtu`` in bytes. ``interfaces`` is only needed for a control network that is not the RoCE
-network; without it NCCL's TCP interface is left alone, and a note says so.
+Facts are ``devices`` and ``interfaces`` of module rdma_info, per node. ``interfaces`` is only needed for a control
+network that is not the RoCE network; without it NCCL's TCP interface is left alone, and a note says so.
 
 Several networks are several rails, see `rails`.
 

@@ -9,6 +9,8 @@ from .._judge.finding import Finding
 from .path_intent import NIC, Intent, rdma_mtu, row, same
 from .rails import natural
 
+_ALL, _PART = 0.9, 0.1  # of the data of a port: so much in priorities with PFC is all of it, so much in another a part
+
 
 def roce_ports(nic: Mapping[str, Any], intent: Intent) -> list[Mapping[str, Any]]:
     """The ports that the job uses: those with an address in the RoCE network, else every Ethernet port."""
@@ -93,6 +95,32 @@ def nic_rows(host: str, port: Mapping[str, Any], mtu: int, intent: Intent) -> It
               "give the interface its address in the RoCE network")  # fmt: skip
     yield from _classes(where, qos, intent)
     yield from _link(where, port)
+
+
+def data_priority(port: Mapping[str, Any], moved: Mapping[str, int], byte: int | None) -> tuple[int | None, str]:
+    """The priority that carried the data of a port, None if it or its PFC is not known, and what says that it is not
+    lossless. By what its counters counted (``moved``), else by the job's traffic class (``byte``) and the DSCP table.
+    A bond's data is counted of all its members, and the priorities of one."""
+    qos = port.get("qos") or {}
+    pfc, found = qos.get("pfc_priorities"), []
+    alone = any(port.get("netdev") in (gid.get("netdev"), gid.get("vlan_of")) for gid in port.get("gids") or ())
+    for counter, way in (("port_xmit_data", "tx"), ("port_rcv_data", "rx")):
+        data = 4 * moved.get(counter, 0)  # RDMA alone; the counters of priorities are of everything
+        names = {each: f"{way}_prio{each}_bytes" for each in range(8)}
+        counted = {each: moved[name] for each, name in names.items() if name in moved}
+        if data and alone and pfc is not None and set(pfc) <= set(counted):
+            lossy = {each: count for each, count in counted.items() if each not in pfc}
+            if sum(counted[each] for each in pfc) >= _ALL * data:
+                found.append(max(pfc, key=counted.__getitem__))
+            elif max(lossy.values(), default=0) >= _PART * data:
+                found.insert(0, max(lossy, key=lossy.__getitem__))
+    sent = byte if port.get("traffic_class") is None else port["traffic_class"]
+    if not found and isinstance(sent, int) and qos.get("trust") == "dscp":
+        found = [(qos.get("dscp_prio") or {}).get(str(sent >> 2))]
+    priority = found[0] if found and pfc is not None else None
+    expected = " or ".join(map(str, pfc or ())) or "one with PFC"
+    wrong = f"priority {priority}, expected {expected}: let PFC, DSCP table and NCCL_IB_TC name one priority"
+    return priority, "" if priority in (None, *(pfc or ())) else wrong
 
 
 def _classes(where: str, qos: Mapping[str, Any], intent: Intent) -> Iterator[Finding]:

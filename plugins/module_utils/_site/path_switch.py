@@ -5,9 +5,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from .._judge.finding import OK, Finding
+from .._judge.finding import PROBLEM, UNKNOWN, Finding
 from .._switch import judge
 from .._switch.judge import Need
 from .path_intent import SWITCH, Intent, in_table, row
@@ -42,9 +42,10 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
             up = True if str(oper).lower() == "up" else None
             yield row("link", SWITCH, f"{name} {port}", "up", oper, up, "look at the cable, if a host is behind it")
     yield _row(name, judge.trust("", roce.get("trust")))
+    off = str(roce.get("pfc") or "on").lower() not in ("enabled", "on")
+    yield _row(name, judge.pfc("PFC", [] if off else roce.get("pfc_priorities"), need))
     for port, facts in ports.items():
-        if facts.get("trust"):
-            yield _row(name, judge.trust(port, facts["trust"]))
+        yield from (_row(name, each) for each in judge.lossless(port, facts, need) if each.level != UNKNOWN)
     if roce.get("dscp_priorities") is not None:
         mapped = roce["dscp_priorities"]
         yield _row(name, judge.dscp(f"DSCP {intent.dscp}", mapped.get(str(intent.dscp)), need))
@@ -56,7 +57,6 @@ def switch_rows(name: str, switch: Mapping[str, Any], largest: int, intent: Inte
         marks = re.search(r"\becn\b|enabled", ecn, re.IGNORECASE) is not None and "disabled" not in ecn.lower()
         yield row("traffic class", SWITCH, f"{name} ECN", "marks ECT packets", ecn or None, marks if ecn else None,
                   "turn congestion marking on, or send without ECT bits")  # fmt: skip
-    yield from _switch_priority(name, roce, ports, need)
     yield from _switch_design(name, switch, ports, need, intent)
 
 
@@ -66,20 +66,19 @@ def _row(name: str, finding: Finding) -> Finding:
     return in_table(dataclasses.replace(finding, code=item, thing=SWITCH, place=where))
 
 
-def _switch_priority(name: str, roce: Mapping[str, Any], ports: Ports, need: Need) -> Iterator[Finding]:
-    lossless = roce.get("pfc_priorities")
-    enabled = str(roce.get("pfc") or "").lower()
-    found, right = None, None
-    if lossless is not None:
-        found = f"PFC {enabled or 'on'} {list(lossless)}"
-        right = judge.pfc("", lossless, need).level == OK and enabled in ("", "enabled", "on")
-    yield row("priority", SWITCH, f"{name} PFC", f"PFC enabled [{need.priority}]", found, right,
-              f"enable PFC on priority {need.priority} alone (RoCE mode lossless)")  # fmt: skip
-    for port, facts in ports.items():
-        if facts.get("pfc_priorities") is not None:
-            yield _row(name, judge.pfc(port, facts["pfc_priorities"], need))
-        if facts.get("pfc_oper"):
-            yield _row(name, judge.pfc_oper(port, facts["pfc_oper"]))
+def lossy(switch: Mapping[str, Any], names: Iterable[str], priority: int, byte: int | None) -> Iterator[str]:
+    """What takes from the data of a job, in ``priority`` with this traffic class (None: not known), its lossless class
+    at these ports. PFC on further priorities takes nothing from it."""
+    roce, ports = switch.get("roce") or {}, switch.get("ports") or {}
+    need = Need(priority, judge.dscp_of(priority) if byte is None else byte >> 2)
+    mapped = (roce.get("dscp_priorities") or {}).get(str(need.dscp)) if byte is not None else None
+    for name in names if roce.get("mode") != "semi-lossless" else ():
+        own = {key: value for key, value in (ports.get(name) or {}).items() if value is not None}
+        port = {"pfc_priorities": roce.get("pfc_priorities"), "roce_priority": mapped, **own}
+        if priority in (port["pfc_priorities"] or ()):
+            port["pfc_priorities"] = [priority]
+        found = (each for each in judge.lossless(name, port, need) if each.level == PROBLEM)
+        yield from (f"{each.sentence()}: {each.remedy}" for each in found)
 
 
 def _switch_design(name: str, switch: Mapping[str, Any], ports: Ports, need: Need, intent: Intent) -> Iterator[Finding]:

@@ -96,6 +96,14 @@ def pfc_oper(place: str, found: Any) -> Finding:
     return compared("pfc_oper", place, "PFC in operation", found or None, "enabled", right, remedy)
 
 
+def lossless(place: str, port: Mapping[str, Any], need: Need) -> Iterator[Finding]:
+    """Whether a port keeps the priority of ``need`` lossless."""
+    yield trust(place, port.get("trust"))
+    yield dscp(place, port.get("roce_priority"), need)
+    yield pfc(place, port.get("pfc_priorities"), need)
+    yield pfc_oper(place, port.get("pfc_oper"))
+
+
 def ecn(place: str, marking: Any, need: Need) -> Finding:
     """``marking``: the thresholds of the priority's queue in words; "" for a queue that does not mark."""
     right = None if marking is None else bool(marking)

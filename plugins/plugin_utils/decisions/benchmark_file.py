@@ -14,15 +14,11 @@ lines are glued together; of `nccl_tests`, `perftest` and `repeat` their own out
 ``ranks``: For `nccl_tests` and `repeat`, how many ranks were started.
 ``hosts``: For `nccl_tests`, how many hosts took part.
 ``ends``: For `perftest`, the names of client and server.
-``results``: Results that were read before.
-``problems``: What went wrong.
-``settings``: What the program found and used.
 ``parameters``: What the benchmark was asked to do. Two measurements with the same may be put together.
 ``plan``: For `scaling`, `benchmark_plan#module:plan`.
 ``repeats``: For `scaling`, the repeats that are done.
 ``repeat``: For `repeat`, its entry in the plan.
 ``seconds``: For `repeat`, how long the whole job took.
-``simulated``: Whether the devices were simulated.
 ``backend``: nccl, gloo or verbs. Empty - as the settings or the repeats say.
 """
 

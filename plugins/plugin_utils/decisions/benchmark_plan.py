@@ -8,7 +8,6 @@ was made with the same parameters is done; what was made with other parameters h
 ``cases``: The cases, each `<nodes>n<ranks per node>g`. Empty - 1, 2, 4, ... ranks on the head, then 1, 2, 4, ...
 hosts.
 ``batches``: Images per rank and step, by precision.
-``repeats``: Number of repeats of each.
 ``folder``: Folder on the controller with the repeats that are done. Left out, none is.
 """
 

@@ -8,12 +8,9 @@ Each reading that is given is judged. Readings are what the named programs print
 ``needs``: What an installation needs, each with `path`, `bytes` and `what`. Each path has to be one of `df`.
 ``dkms``: What `dkms status` says.
 ``dkms_modules``: DKMS modules that have to be there.
-``running_kernel``: Release of the running kernel.
-``kernel_images``: Paths of the kernels in `/boot`.
 ``rdma``: Result of `rdma_info`.
 ``connection``: The interface that carries the session. Empty for none.
 ``installer``: Standard output and standard error of `mlnxofedinstall`.
-``installer_rc``: Its exit code.
 ``ofed``: What `ofed_info -s` says, empty where it does not answer.
 ``ofed_package``: Status and version of `mlnx-ofed-kernel-dkms`, as `dpkg-query -f='${db:Status-Status} ${Version}'`.
 ``ofed_wanted``: The wanted release, for example `5.2-2.2.4.0`.

@@ -23,6 +23,10 @@ OBSERVED = {
     "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH",
     "NCCL_DEBUG_FILE": "/tmp/rocemesh-nccl-one-timed.%h.%p.log",
 }
+# As the mesh leads into the container of gpu02, whose /tmp is another folder.
+SSH = """#!/bin/sh
+exec sh -c "$(printf '%s' "$2" | sed 's,/gpu01/,/gpu02/,g')"
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +76,8 @@ def play(
     mpirun = stub_dir / "bin" / "mpirun"
     mpirun.write_text(f"#!{sys.executable}\n" + (Path(__file__).parent / "mpirun.py").read_text())
     mpirun.chmod(0o755)
+    (stub_dir / "bin/ssh").write_text(SSH)
+    (stub_dir / "bin/ssh").chmod(0o755)
     plan = {"nccl": _texts(job), "timed": _texts(timed) if timed else {}, "head": HOSTS[0], "rc": rc, "stderr": stderr}
     (stub_dir / "plan.json").write_text(json.dumps({**plan, "answers": answers or {}}))
     for host in HOSTS:

@@ -178,3 +178,83 @@ def test_host_that_was_not_there_at_first_is_no_trouble_of_a_job_that_it_took_pa
     job = programs.nccl_tests(2, 8, "NVIDIA A100-SXM4-80GB", 180.0)
     found = ask("\n".join([f"ssh: Could not resolve hostname {host}.job: Name or service not known", *job]))
     assert [finding["cause"] for finding in found["findings"]] == causes
+
+
+WORK = [*(f"step {number} loss: {2 + number / 977:.4f}" for number in range(40, 0, -1))]
+AGENT = "[INFO] Local worker group finished (WorkerState.{}). Waiting 300 seconds for other agents to finish"
+IGNORED = [
+    "Exception ignored in: <function Pool.__del__ at 0x7f16>",
+    "Traceback (most recent call last):",
+    '  File "/opt/env/lib/python3.10/site-packages/pool.py", line 680, in __del__',
+    "TypeError: 'NoneType' object is not callable",
+]
+NUMPY = [
+    "A module that was compiled using NumPy 1.x cannot be run in",
+    "NumPy 2.1.2 as it may crash. To support both 1.x and 2.x",
+    'Traceback (most recent call last):  File "/opt/env/bin/torchrun", line 5, in <module>',
+]
+BARE = "libibverbs: Warning: no userspace device-specific driver found for /sys/class/infiniband_verbs/uverbs1"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "lines"),
+    [
+        ("healthy", [*NUMPY, *WORK, *IGNORED, *IGNORED, AGENT.format("SUCCEEDED")]),
+        ("cannot_tell", [*WORK, *IGNORED, AGENT.format("FAILED"), AGENT.format("SUCCEEDED")]),
+        ("cannot_tell", [*WORK, *IGNORED, *IGNORED[1:], AGENT.format("SUCCEEDED")]),
+        ("cannot_tell", [*WORK, *IGNORED[:2], *WORK, *WORK, IGNORED[3], AGENT.format("SUCCEEDED")]),
+        ("faulty", [*WORK, *IGNORED, "ModuleNotFoundError: No module named 'apex'", AGENT.format("SUCCEEDED")]),
+        ("no_fault_seen", [BARE, *WORK, AGENT.format("SUCCEEDED")]),
+        ("cannot_tell", [*WORK, BARE]),
+        ("cannot_tell", [BARE, *WORK, "ERROR: RDMA is needed"]),
+        # What a batch script says behind its program is no end of the ranks.
+        ("no_fault_seen", [*(f"{rank}: {line}" for rank in range(2) for line in WORK), "DONE!"]),
+    ],
+)
+def test_what_a_job_outlived_is_no_trouble_and_its_own_failure_is(verdict: str, lines: list[str]) -> None:
+    assert ask("\n".join(["NCCL version 2.18.1", *lines]))["verdict"] == verdict
+
+
+PORT = "Port          Align-Err    FCS-Err   Xmit-Err    Rcv-Err  UnderSize OutDiscards\n-----\n"
+
+
+@pytest.mark.parametrize(
+    ("causes", "row"),
+    [
+        (["link_faulty"], "Eth1/1   0   4711   0   0   1000   0"),
+        (["switch_pfc"], "Eth1/1   0   0   0   0   0   90000"),
+        ([], "Eth1/1   0   3   0   --   1000   0"),
+        ([], "Eth1/1   4711   4711"),
+    ],
+)
+def test_counters_of_ports_are_those_of_their_head(causes: list[str], row: str) -> None:
+    found = ask(PORT + row)
+    assert [each["cause"] for each in found["findings"]] == causes
+    assert not any("Align" in each["text"] for each in found["unknown"])
+
+
+STORE = (
+    "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed."
+)
+BEAT = (
+    "The node 'gpu02_1_0' has failed to send a keep-alive heartbeat to the rendezvous '17' due to an error of type X."
+)
+WATCHDOG = "[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)"
+EXIT, CANCELLED = (
+    "srun: error: gpu01: task 0: Exited with exit code 1",
+    "slurmstepd: error: *** JOB 5 ON gpu01 CANCELLED AT X ***",
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "lines"),
+    [
+        (("store_not_reached", "candidate"), [STORE]),
+        (("rank_missing", "candidate"), [WATCHDOG, EXIT, BEAT, "RuntimeError: Broken pipe", STORE]),
+        (("job_cancelled", "likely"), [CANCELLED, "srun: error: gpu01: task 0: Terminated"]),
+        (("job_cancelled", "candidate"), [EXIT, CANCELLED]),
+    ],
+)
+def test_echoes_of_an_end_are_behind_it(first: tuple[str, str], lines: list[str]) -> None:
+    found = ask("\n".join([*WORK, *lines]))["findings"][0]
+    assert (found["cause"], found["certainty"]) == first

@@ -66,7 +66,7 @@ def test_topics_read_troubled_lines_alone_beside_good_words_and_in_long_logs() -
 ENDED = "Iter #0: 1500.0 img/sec per GPU\nTotal img/sec on 2 GPU(s): 3000.0 +-4.3\n"
 HARMLESS = (
     "WARNING: Log validation: key of dockerx is not in the list of the network",
-    "WARNING:torch.distributed.run:",
+    "WARNING:apex.optimizers:",
     "Please do not use the interface of this driver, use the other one instead",
     "the job hangs if two programs share a port",
 )

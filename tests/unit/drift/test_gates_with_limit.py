@@ -40,6 +40,11 @@ REFUSED = [
     ("replace.yml", ("-e", "host=gpu01", "-e", "part=nic", "--limit", "gpu01,localhost"), "the mesh needs"),
     ("upgrade.yml", ("-e", UPGRADE, "--limit", "esx01,gpu01"), "the mesh needs"),
     ("add_host.yml", ("-e", "host=gpu02", "--limit", "gpu02,localhost"), "the mesh needs"),
+    ("site.yml", ("--limit", "gpu01"), "expected a run with gpu02, which the mesh needs, and the job:"),
+    ("site.yml", ("--limit", "esx01", "--check"), "expected a run with gpu01, gpu02, which the mesh"),
+    ("site.yml", ("--limit", "gpu02", "--skip-tags", "mesh"), "add --skip-tags run,"),
+    ("site.yml", ("--limit", "gpu02", "--tags", "guest,mesh"), "add --skip-tags mesh,"),
+    ("site.yml", ("--limit", "gpu_vms", "-e", "container_nccl_topology=auto"), "expected a run with esx01, esx02,"),
     ("run.yml", ("--limit", "gpu01"), "the job needs"),
     ("benchmark.yml", ("--limit", "gpu02"), "the job needs"),
     ("handoff.yml", ("--limit", "gpu01,localhost"), "the job needs"),
@@ -58,7 +63,30 @@ def test_no_limit_takes_a_gate_away(
     command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), f"playbooks/{playbook}", *given]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and refusal in done.stdout, done.stdout + done.stderr
-    assert done.stdout.count("PLAY [") == (2 if playbook == "run.yml" else 1), done.stdout
+    plays = 2 if playbook == "run.yml" or (playbook in ("add_host.yml", "upgrade.yml") and "the mesh" in refusal) else 1
+    assert done.stdout.count("PLAY [") == plays, done.stdout
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ("--limit", "gpu_vms"),
+        ("--limit", "all:!leaf01", "-e", "container_nccl_topology=auto"),
+        ("--limit", "gpu01", "--tags", "guest"),
+        ("--limit", "gpu01", "--skip-tags", "mesh,run"),
+    ],
+    ids=" ".join,
+)
+def test_a_limit_that_no_stage_of_the_site_refuses_is_let_through(
+    tmp_path: pathlib.Path, given: tuple[str, ...]
+) -> None:
+    """The plan that is not there is looked for behind it."""
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    words = ("playbooks/site.yml", "-e", "rocemesh_plan=/nonexistent/plan.jsonl", *given)
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts.yml"), *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "/nonexistent/plan.jsonl" in done.stdout, done.stdout + done.stderr
 
 
 def test_mesh_without_the_devices_of_the_esxi_hosts_is_refused(tmp_path: pathlib.Path) -> None:

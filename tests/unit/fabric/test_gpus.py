@@ -314,7 +314,7 @@ def test_the_report_has_the_table_and_the_fault_and_is_not_ok() -> None:
     assert (fault["thing"], fault["kind"], fault["hosts"]) == ("ecc", "gpu", ["gpu02"])
     assert fault["place"] == "gpu02 GPU 5 (0000:1d:00.0)"
     assert not report["ok"] and report["complete"]
-    assert len(report["gpus"]) == 48 and set(report["gpus"][0]) == set(gpus.KEYS)
+    assert len(report["gpus"]) == 48 and set(report["gpus"][0]) == set(gpus.columns())
     assert report["gpu_table"] == next_part(what, [])["gpu_table"]
     assert any("gpu02 GPU 5" in line for line in report["table"])
 

@@ -65,5 +65,8 @@ def test_calls_name_codes_that_exist_and_give_their_words() -> None:
 def test_codes_are_used(file: str) -> None:
     room = (ROOMS / file).parent if file != "_judge/refusals.yml" else ROOMS
     texts = {text for path in room.rglob("*.py") for text in constants(ast.parse(path.read_text()))}  # type: ignore[arg-type]
-    unused = [code for code in codes(file) if code not in texts and not code.startswith("slow_")]
-    assert unused == []
+    # What a probe's error means, and what NICs of a rail have in common, is named by the table alone.
+    named = {
+        code for code, said in codes(file).items() if code.startswith("slow_") or {"errors", "alike"} & said.keys()
+    }
+    assert codes(file).keys() - texts - named == set()

@@ -598,3 +598,16 @@ def test_congestion_notification_is_told_per_priority_and_null_without_the_files
         for priority in range(8):
             (folder / str(priority)).write_text("1\n" if str(priority) == wanted else "0\n")
     assert node.read()["devices"][0]["ecn"] == {"np": [3], "rp": [5]}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [("storage.7", "vlan", "eth0"), ("roce0", "vlan", "eth0"), ("eth0.7", "macvlan", ""), ("bond0", "bond", "")],
+)
+def test_gid_of_a_vlan_names_what_the_vlan_lies_on(node: Node, name: str, kind: str, expected: str) -> None:
+    sysfs = node.rack.directory / "sys/class"
+    (sysfs / "infiniband/mlx5_0/ports/1/gid_attrs/ndevs/3").write_text(f"{name}\n")
+    (sysfs / "net" / name / "lower_eth0").mkdir(parents=True)
+    (sysfs / "net" / name / "uevent").write_text(f"DEVTYPE={kind}\nINTERFACE={name}\nIFINDEX=7\n")
+    (device,) = node.read()["devices"]
+    assert [(gid["netdev"], gid["vlan_of"]) for gid in device["gids"][-2:]] == [("eth0", ""), (name, expected)]

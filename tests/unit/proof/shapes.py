@@ -417,7 +417,7 @@ def slots_of(speed: float) -> Change:
 def tagged_vlan(site: Site) -> None:
     for device in site.nics():
         for gid in device["gids"]:
-            gid["netdev"] += ".111"
+            gid.update(netdev=f"roce{gid['index']}", vlan_of=gid["netdev"])
 
 
 def fabric_checked(site: Site) -> None:

@@ -92,10 +92,23 @@ def test_what_one_node_does_not_tell_is_unknown_for_all(changes: dict[str, Any],
 
 def test_a_vlan_interface_means_tags_and_a_mixture_means_nothing() -> None:
     tagged = port()
-    tagged["gids"] = [{**tagged["gids"][0], "netdev": "ens192.111"}]
+    tagged["gids"] = [{**tagged["gids"][0], "netdev": "ens192.111", "vlan_of": "ens192"}]
     assert "vlan_tagged" in found(tagged)["unknown"]
     both = {node: {"devices": [copy.deepcopy(tagged)]} for node in NODES}
     assert find(both, NODES, [NETWORK])["limits"]["vlan_tagged"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "tagged"),
+    [("ens192.100", "ens192", True), ("vlan100", "ens192", True), ("roce0", "ens192", True),
+     ("storage.100", "ens192", True), ("vlan100", "ens224", None), ("roce0", "", None),
+     ("ens192.100", "ens192.7", None)],
+)  # fmt: skip
+def test_a_vlan_is_known_by_what_it_lies_on(name: str, below: str, tagged: bool | None) -> None:
+    vlan = port()
+    vlan["gids"] = [{**vlan["gids"][0], "netdev": name, "vlan_of": below}]
+    both = {node: {"devices": [copy.deepcopy(vlan)]} for node in NODES}
+    assert find(both, NODES, [NETWORK])["limits"].get("vlan_tagged") is tagged
 
 
 def test_rails_in_networks_of_their_own_all_count() -> None:

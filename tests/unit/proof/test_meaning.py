@@ -84,6 +84,13 @@ def test_some_of_each_kind_are_not_proven() -> None:
     assert wrong == [] and set(tried.values()) == {EACH}
 
 
+def test_a_nic_without_access_to_gpus_is_refused_in_a_merged_one() -> None:
+    shape = next(shape for shape in SHAPES if shape.name == "2.24 virtual device")
+    kind = next(kind for kind in KINDS if kind.name == "nic_has_no_access_to_gpus")
+    case = Case(shape, kind, 0)
+    assert right(case, str(state(case)))
+
+
 def test_the_doctor_improves_no_grade() -> None:
     """What is refused without it is not asked of it (`attack_base.judge`)."""
     small = (case for case in cases() if case.shape.run.size <= LARGE)

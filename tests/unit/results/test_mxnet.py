@@ -145,7 +145,9 @@ def test_dialects(line: str) -> None:
 def test_first_epoch_is_counted_in_every_dialect(
     batch: str, epoch: str, expected: tuple[float | None, float | None]
 ) -> None:
-    text = "".join(f"{batch}\tSpeed: {speed} samples/sec\taccuracy=0.1\n" for speed in (100.5, 101.5)) + epoch + "\n"
+    batches = {100.5: batch, 101.5: batch.translate(str.maketrans("249", "358"))}
+    lines = [f"{name}\tSpeed: {speed} samples/sec\taccuracy=0.1\n" for speed, name in batches.items()]
+    text = "".join(lines) + epoch + "\n"
     result = mxnet_speed.read(text)
     assert (result.good, result.windows_of_first_epoch, result.figure) == (True, 2, None)
     (found,) = result.as_dict()["epochs"]
@@ -187,6 +189,8 @@ def test_mlperf_without_a_speed_is_a_problem() -> None:
         ("Epoch[0] Batch[1]\tSpeed: inf samples/sec\nEpoch[0] Batch[2]\tSpeed: nan samples/sec\n", "not_finite"),
         ("Epoch[0] Batch[0] Loss[6.9]\n", "lines_without_speed"),
         ("".join(f"[1,{rank}]<stdout>:{SPEED}" for rank in range(2)), "several_sources"),
+        # Two workers that put no name before their lines.
+        (SPEED + SPEED.replace("1.0", "1.1"), "several_sources"),
         ("".join(f"2023-03-22 17:3{minute}:05,378 {SPEED}" for minute in (5, 4)), "clock_backwards"),
         (f"2023-02-30 17:35:05,378 {SPEED}", "clock_backwards"),
         ("".join(f':::MLLOG {{"time_ms": {ms}, "key": "a", "value": 1}}\n' for ms in (2000, 5)), "clock_backwards"),
@@ -397,3 +401,27 @@ def test_problems_of_tables_are_named(text: str, code: str) -> None:
     result = perf_tables.read(text)
     assert code in codes(result)
     assert not result.good
+
+
+def test_three_workers_without_a_name_are_three_sources() -> None:
+    lines = (
+        f"Epoch[0] Batch [{batch}]\tSpeed: {batch + rank} samples/sec\n" for batch in (20, 40) for rank in range(3)
+    )
+    found = mxnet_speed.read("".join(lines))
+    assert [source.speeds.entries for source in found.sources] == [[20.0, 40.0], [21.0, 41.0], [22.0, 42.0]]
+    twice = "".join(f"Epoch[0] Batch [20]\tSpeed: 20.5 samples/sec\t{name}=0.1\n" for name in ("accuracy", "top_k"))
+    assert [source.speeds.seen for source in mxnet_speed.read(twice).sources] == [1]
+
+
+@pytest.mark.parametrize(("key", "value", "good"), [("throughput", 812.5, True), ("imgs_sec", 812.5, False)])
+def test_throughput_of_mlperf_is_a_speed_without_any_window(key: str, value: float, good: bool) -> None:
+    entry = {
+        "namespace": "",
+        "time_ms": 1000,
+        "event_type": "POINT_IN_TIME",
+        "key": key,
+        "value": value,
+        "metadata": {},
+    }
+    found = mxnet_speed.read(":::MLLOG " + json.dumps(entry) + "\n")
+    assert (found.good, "throughput" in found.mlperf) == (good, good)

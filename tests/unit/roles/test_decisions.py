@@ -123,10 +123,11 @@ def test_image_without_cuda_is_one_problem_of_all_its_hosts() -> None:
 
 def test_host_that_is_lost_while_jobs_are_listed_is_named() -> None:
     """Without ignore_unreachable a loop over hosts takes the head out of the run, without its rescue."""
-    (listing,) = load(ROOT / "roles/run/tasks/leftovers_list.yml")
-    assert listing["ignore_unreachable"] is True
+    listings = load(ROOT / "roles/run/tasks/everywhere.yml")
+    assert [listing["ignore_unreachable"] for listing in listings] == [True, True]
     results = [{"item": HOSTS[0], "stdout": '{"found": []}'}, {"item": HOSTS[1], "unreachable": True, "msg": "no"}]
-    variables = {**variables_of("run"), "__run_listed": {"results": results}}
+    said = {"__run_mesh_said": {"stdout": ""}, "__run_by_inventory": {"results": results}}
+    variables = {**variables_of("run"), **said}
     templar = Templar(DataLoader(), variables)
     found = templar.template(trust_as_template("{{ __run_found }}"))
     assert found == {"gpu01": [], "gpu02": None} and templar.template(trust_as_template("{{ __run_own_jobs }}")) == []

@@ -100,6 +100,7 @@ SINGLE = [
     ((*SW, "ports", "1/2", "pfc_priorities"), [3, 4], "switch", "priority", "sw01 1/2"),
     ((*SW, "roce", "dscp_priorities"), {"26": 4}, "switch", "DSCP", "sw01 DSCP 26"),
     ((*SW, "ports", "1/2", "access_vlan"), 1, "switch", "GID", "sw01 1/2"),
+    ((*SW, "ports", "1/2", "roce_priority"), 0, "switch", "DSCP", "sw01 1/2"),
     ((*NIC, "active_mtu"), 1024, "nic", "MTU", "RDMA"),
     ((*NIC, "qos", "trust"), "pcp", "nic", "DSCP", "trust"),
     ((*NIC, "traffic_class"), 0, "nic", "traffic class", "forced"),

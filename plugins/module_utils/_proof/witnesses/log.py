@@ -7,24 +7,13 @@ from typing import Any, Mapping
 
 from ..._results.figures.limits import is_positive
 from ..._results.readers.reading import positive
+from ..._yaml_files import Beside
 from ..binding import same_job
 from ..evidence import CLOCK_S, Evidence
 from ..witness import Doubts
 from .ranks import RANK_CODES
 
-# Problems of a log after which its figures are no result of a run of all ranks. Everything else in a log (a header that
-# cannot be read) is a disagreement: it must be looked at before anybody believes the run.
-INVALIDATING = (
-    "inconsistent_total",
-    "totals_disagree",
-    "not_one_job",
-    "missing_ranks",
-    "too_many_ranks",
-    "duplicate_rank",
-    "rank_conflict",
-    "weights_differ",
-    "loss_not_finite",
-)
+_TABLE = Beside(__file__, "log.yml")
 _TOLERANCE = 0.01  # sum of the ranks against the total, as the readers have it
 _WALL = 1.25  # a rank's own clock against its rate: programs print a mean of steps, not images over seconds
 # Images are pulled, data is read and graphs are compiled before the first step; a multiple of the training is no start.
@@ -41,7 +30,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     for problem in result.get("problems") or ():
         code = problem.get("code")
         if code not in RANK_CODES:
-            (doubts.impossible if code in INVALIDATING else doubts.wrong).append(str(problem.get("message")))
+            (doubts.impossible if code in _TABLE["invalidating"] else doubts.wrong).append(str(problem.get("message")))
     _sum(result, doubts)
     if result.get("ok") is None:
         doubts.missing.append("the reader does not say whether the log is in order")

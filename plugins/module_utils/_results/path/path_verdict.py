@@ -39,7 +39,7 @@ _STAGED = {
 }
 _SEND_FROM_GPU_BY_DEFAULT = (2, 19)
 # What decides how good a path of GPUDirect RDMA is, and was asked for by a variable.
-SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE")
+SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_TC", "NCCL_TOPO_FILE")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,12 +257,12 @@ class _Judge:
         for hca in self._log.hcas:
             for name in (*hca.name.split("+"), str(hca.index), f"{hca.index:x}"):
                 named[hca.host, name].add(hca.index)
-        gdr = [channel for channel in self._log.channels if channel.gdr]
-        taken = {(who, channel.device) for channel in gdr for who in (channel.process, channel.process.host)}
+        taken = {(who, one.device) for one in self._log.channels if one.gdr for who in (one.process, one.process.host)}
         for line in (line for lines in self._refused.values() for line in lines):
             who = line.process if line.gpu else line.process.host
             meant = named.get((line.process.host, line.hca), ())
-            if meant and self._is_of(line, line.process) and all((who, index) in taken for index in meant):
+            enough = all if len(line.hca) < 3 else any  # a number is read in two ways; a name is also in merged NICs
+            if meant and self._is_of(line, line.process) and enough((who, index) in taken for index in meant):
                 return reason("gdr_disabled", process=line.process.name, line=line.line)
         return ""
 

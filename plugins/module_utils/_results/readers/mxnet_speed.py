@@ -34,10 +34,12 @@ _LINES = Patterns("mxnet_speed.yml")
 
 @dataclasses.dataclass
 class Windows:
-    """What one source said: a tagged rank, a node, or the only one. Speeds in samples/s."""
+    """What one source said: a tagged rank, a node, or the only one. Speeds in samples/s. ``twin``: above 0 of a further
+    worker without a name, which says another speed of the same batch."""
 
     rank: int | None
     node: int | None
+    twin: int = 0
     speeds: Kept = dataclasses.field(default_factory=lambda: Kept(_KEPT))
     first_epoch: list[float] = dataclasses.field(default_factory=list)  # gluon-cv's lines of epoch 0, for DLPerf
     first_epoch_seen: int = 0
@@ -69,7 +71,7 @@ class SpeedLog:
 
     @property
     def good(self) -> bool:
-        return bool(self.sources) and not self.problems
+        return bool(self.sources or "throughput" in self.mlperf) and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
         epochs = [{"epoch": epoch, **figures} for epoch, figures in self.epochs.items()]
@@ -88,7 +90,7 @@ class Reader(LogReader[SpeedLog]):
         super().__init__()
         self._windows = windows
         self._dropped = dropped
-        self._sources: dict[tuple[int | None, int | None], Windows] = {}
+        self._sources: dict[tuple[int | None, int | None, int], Windows] = {}
         self._silent = 0
         self._epochs: dict[int, dict[str, float | None]] = {}
         self._mlperf: dict[str, Any] = {}
@@ -136,7 +138,7 @@ class Reader(LogReader[SpeedLog]):
         status = self._mlperf.get("status")
         if status not in (None, "success"):
             problems.add("aborted", status=status)
-        if not sources and not problems:
+        if not (sources or problems or self._throughput.seen):
             self.nothing()
         first = [source for source in sources if source.first_epoch_seen]
         figure = self._figure(first[0]) if len(first) == 1 else None
@@ -153,6 +155,8 @@ class Reader(LogReader[SpeedLog]):
     def _window(self, source: Windows, match: re.Match[str]) -> None:
         # With several metrics MXNet prints one window once for each of them, in lines that follow each other.
         window = (match["epoch"], match["batch"], match["speed"])
+        while source.last and source.last[:2] == window[:2] and source.last != window:
+            source = self._named(source.rank, source.node, source.twin + 1)
         again, source.last = source.last == window, window
         if again:
             return
@@ -210,9 +214,9 @@ class Reader(LogReader[SpeedLog]):
             self.problems.add("clock_backwards/mlperf", seconds=before - time, key=key)
         if rank in self._mlperf_clock or len(self._mlperf_clock) < _SOURCES:
             self._mlperf_clock[rank] = time
-        if key == "tracked_stats" and isinstance(value, dict):
-            throughput = real(value.get("throughput"))
-            if throughput is not None:
+        if key in ("tracked_stats", "throughput"):
+            throughput = real(value.get("throughput") if isinstance(value, dict) else value)
+            if throughput is not None and throughput > 0:
                 self._throughput.add(throughput)
         elif key == "run_stop" and isinstance(metadata, dict):
             self._mlperf["status"] = str(metadata.get("status"))[:80]
@@ -223,7 +227,10 @@ class Reader(LogReader[SpeedLog]):
 
     def _source(self, rank: int | None, text: str) -> Windows:
         node = _LINES["node"].search(text)
-        key = (rank, None if node is None else int(node["node"]))
+        return self._named(rank, None if node is None else int(node["node"]))
+
+    def _named(self, *key: Any) -> Windows:
+        key = (*key, 0)[:3]
         if key not in self._sources and len(self._sources) >= _SOURCES:
             self.problems.add("too_many_sources", most=_SOURCES)
             return Windows(*key)
@@ -233,7 +240,8 @@ class Reader(LogReader[SpeedLog]):
 def _name(source: Windows) -> str:
     if source.rank is not None:
         return f"rank {source.rank}"
-    return "the log" if source.node is None else f"node {source.node}"
+    name = "the log" if source.node is None else f"node {source.node}"
+    return f"{name} (worker {source.twin + 1})" if source.twin else name
 
 
 read = Reader.read

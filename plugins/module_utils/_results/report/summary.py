@@ -46,19 +46,10 @@ EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter"
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Everything that a summary is made of.
+    """Everything that a summary is made of: the options of module run_report, which says what each is, and
 
-    ``layers``: name -> {changed, verified, found, changes}; ``result``: what reader ``tf_cnn`` returns, None if
-    there was no run; ``stage_marks``: [{name, at}] with ``at`` in seconds UTC, each the START of a stage;
-    ``started``, ``finished``: ISO 8601, empty: from the marks; ``problems``: texts or {code, message}.
-    ``evidence``: the readings that the verdict rests on, as they were read: ``job`` (see `evidence.Job`),
-    ``nccl_path`` (what the filter of this name returns), ``rdma`` (node -> start, before, after as module rdma_info
-    returns them, with ``at``), ``switches`` (switch -> before, after, with ``at``), ``fabric`` (``report`` of role
-    fabric and ``at``, or ``skipped``: why there was no check), ``hosts`` (host -> what it said to the commands of
-    vars/reads.yml) and ``vcenter`` (what role preflight read there): for the doctor alone;
-    ``limits``: what a person says of links and GPUs, see `analysis`, before what is found in ``evidence``;
     ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
-    ``expected_ranks``: as started; ``doctor``: what `diagnosis.diagnose` says, for the verdict.
+    ``doctor``: what `diagnosis.diagnose` says, for the verdict.
     """
 
     run_id: str

@@ -42,7 +42,7 @@ def of(summary: Mapping[str, Any], no_plots: str = "") -> dict[str, Any]:
             [flat(fault.get(key, "")) for key in ("thing", "place", "found", "remedy")]
             for fault in fabric.get("faults") or ()
         ],
-        "gpu_header": gpus.HEADER,
+        "gpu_header": tuple(gpus.columns().values()),
         # Of the job's hosts as the fabric check saw them, equal ones in one row.
         "gpu_rows": gpus.merged(fabric.get("gpus") or ()),
         "known": [(key, flat(value), limits["sources"][key]) for key, value in limits["given"].items()],
