@@ -26,9 +26,8 @@ _FIGURE = re.compile(r"\\d|[0-9]")
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
 # What many lines have: another word tells more.
-_OFTEN = frozenset(
-    b"device error failed for gpu host info is kernel link node not of on server service state status".split()
-)
+_OFTEN = b"""all change client connection data device driver error failed for from gpu host info invalid is kernel link
+manager name net network no node not of on open port server service size start state status system time to""".split()
 _WORD = re.compile(rf"{EDGE}*[a-z_]+{EDGE}*$")
 
 
@@ -74,9 +73,10 @@ def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
         parsed = parser.parse(text, flags)
-        words = [tuple(map(_plain, words)) for words in _needs(parsed, digits=True)]
-        numbers = tuple(each for each in words if all(map(_FIGURE.search, each)))
-        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags, numbers))
+        numbers = [
+            tuple(map(_plain, words)) for words in _needs(parsed, digits=True) if all(map(_FIGURE.search, words))
+        ]
+        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags, (*numbers,)))
     return tuple(found)
 
 
