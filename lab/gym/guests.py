@@ -156,7 +156,7 @@ FAULTS = (
     ),
     fault(
         "storage_away",
-        "application: application_failed",
+        "host_limits: storage_server_silent",
         HOST,
         "kernel: NFS client",
         add(_H + "dmesg.txt", "[ 8120.1] nfs: server store01 not responding, still trying"),

@@ -107,7 +107,7 @@ FIRST = (
     ("vars_wrong", "sharp_coll_init failed: Cannot connect to the daemon"),
     ("wrong_interface", "NCCL WARN Socket creation failed : Address family not supported by protocol"),
     ("link_faulty", "Speed: 25000Mb/s\nexpected 100000Mb/s"),
-    ("application_failed", "nfs: server store01 not responding, still trying"),
+    ("storage_server_silent", "nfs: server store01 not responding, still trying"),
     (
         "ranks_not_started",
         "NCCL INFO Bootstrap : Using eth0\nNCCL INFO Call to connect returned Connection refused, retrying",

@@ -447,6 +447,17 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize(
+    "warning",
+    [
+        "misc/socket.cc:397 NCCL WARN Net : connecting to address  with family 33621 is neither AF_INET(2)",
+        "ucx_plugin.c:498 NCCL WARN Failed: UCX error ucx_plugin.c:498 '-5' Invalid parameter",
+    ],
+)
+def test_a_warning_of_an_address_or_from_within_a_plugin_is_a_failure(warning: str) -> None:
+    assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] {warning}\n").problems] == ["nccl_failure"]
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("init.cc:1358 -> 2", ["nccl_failure"]),
