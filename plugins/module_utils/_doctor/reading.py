@@ -137,7 +137,7 @@ class Reading:
                     count = counts.get(form, 0)
                     # A heading is read with the line below it.
                     if not (count or self._index.possible(form.lower()) or form.rstrip().endswith(b":")):
-                        if len(self._dull) >= _FORMS // 4:
+                        if len(self._dull) >= _FORMS // 8:
                             self._dull.clear()
                         self._dull.add(form)
                         continue
