@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import functools
-import re
 
 from .._judge.packs.loader import form
-from .._judge.words import Index, all_ways, any_of, letters_of
+from .._judge.words import Index, Way, all_ways, letters_of, way_of, ways_of
 
 
 def says_failure(text: str) -> bool:
     return says("failure", text) or says("inside", text)
 
 
-def may_alarm(letters: str) -> bool:
-    """``letters``: `letters_of` a line."""
-    return _asked().search(letters) is not None
-
-
 def alarms(text: str, *more: str) -> bool:
     """It says that something failed, has another word that complaints have, or says one of ``more``."""
-    return may_alarm(letters_of(text)) and (says_failure(text) or any(says(what, text) for what in ("hint", *more)))
+    return says_failure(text) or any(says(what, text) for what in ("hint", *more))
 
 
-@functools.lru_cache(maxsize=1)
-def _asked() -> re.Pattern[str]:
-    """What a line that alarms has in lower case, at the head of a word; most lines are spared the question."""
-    return re.compile(
-        rf"\b(?:{'|'.join(map(re.escape, alarm_words(inside=False)))})|{form('inside_words', 'alarms').pattern}"
-    )
-
-
-def alarm_words(inside: bool = True) -> list[str]:
-    """Of these words, in lower case, every line for which `may_alarm` has one; ``inside``: those within a word, too."""
-    words = [word for name in ("failure", "hint", "demand") for word in any_of(form(name, "alarms"))]
-    return [*words, *(way.text for way in all_ways(form("inside_words", "alarms")) if inside)]
+def alarm_ways() -> list[Way]:
+    """Of every line that `alarms`."""
+    whole = [way for name in ("failure", "hint", "demand") for way in ways_of(form(name, "alarms"))]
+    return [*whole, *(way_of(way.text) for way in all_ways(form("inside_words", "alarms")))]
 
 
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
     for _number, ways in sorted(_nothing().possible(letters_of(text)).items()):
-        text = ways[0].pattern.sub("", text)
+        text = ways[0].pattern.sub("", text) if ways[0].fits(text, text.lower()) else text
     return text
 
 

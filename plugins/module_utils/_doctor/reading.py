@@ -13,10 +13,10 @@ import re
 from typing import Iterable, Match, Sequence
 
 from .._judge.packs.loader import form
-from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, Sign, groups_of
-from .._judge.words import Index, letters_of, way_of, ways_of
+from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
+from .._judge.words import Index, Way, letters_of, way_of, ways_of
 from . import fabric, facts
-from .alarms import alarm_words, alarms, bare, may_alarm, says, says_failure
+from .alarms import alarm_ways, alarms, bare, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
@@ -63,7 +63,7 @@ class _Shape:
     none for a sign that matches whatever the digits are, and takes nothing out of the line. ``read``: readers that want
     it; ``troubled``: it looks so; ``figures``: with other figures it may mean something: a counter that is 0 here."""
 
-    signs: tuple[tuple[Sign, tuple[re.Pattern[str], ...]], ...]
+    signs: tuple[tuple[Sign, tuple[Way, ...]], ...]
     read: tuple[int, ...]
     troubled: bool
     figures: bool
@@ -73,8 +73,8 @@ class _Shape:
 def _index(signs: tuple[Sign, ...]) -> Index[int]:
     """Of the numbers of signs; behind them those of readers, and one for words that alarm. Once per set of signs."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.pattern)]
-    of_readers = [(n, way_of(word)) for n, reader in enumerate(READERS, len(signs)) for word in reader().words]
-    return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way_of(word)) for word in alarm_words())])
+    of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*map(way_of, reader().words)}]
+    return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way) for way in alarm_ways())])
 
 
 class Reading:
@@ -135,8 +135,9 @@ class Reading:
                     if form in boring or form in self._dull:
                         continue
                     count = counts.get(form, 0)
-                    if not count and not self._tells(form):
-                        if len(self._dull) >= _FORMS:
+                    # A heading is read with the line below it.
+                    if not (count or self._index.possible(form.lower()) or form.rstrip().endswith(b":")):
+                        if len(self._dull) >= _FORMS // 8:
                             self._dull.clear()
                         self._dull.add(form)
                         continue
@@ -160,13 +161,6 @@ class Reading:
             number += len(lines)
         self.lines += number
         self._finish(piece, readers, job, sorted(latest.values()))
-
-    def _tells(self, form: bytes) -> bool:
-        """Whether a line of this form may say anything, whatever its figures are."""
-        lower = form.lower().decode("utf-8", "replace")
-        found = self._index.asked(lower)
-        heading = lower.rstrip().endswith(":")  # it is read with the line below it
-        return heading or len(found) > (self._alarm_words in found) or (bool(found) and may_alarm(lower))
 
     def _look_ahead(self, piece: Piece, number: int, chunk: bytes) -> None:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
@@ -285,7 +279,7 @@ class Reading:
             readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and alarms(said, "demand")
+        alarm = shape.troubled and not known and not facts and (said == text or alarms(said, "demand"))
         fails = alarm and says_failure(said)
         kept = self.alarms if fails and not form("warning").search(text) else self.hints
         if alarm and (fails or not form("mild").search(text)):
@@ -297,9 +291,10 @@ class Reading:
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
         found: list[tuple[Sign, Match[str] | None]] = []
+        lower = text.lower() if shape.signs else ""
         for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
-            match = entry.heard(text) if here and any(way.search(text) for way in ways) else None
+            match = entry.heard(text) if here and any(way.fits(text, lower) for way in ways) else None
             if match or not ways:
                 found.append((entry, match))
         return found
@@ -315,24 +310,23 @@ class Reading:
         shape = text.translate(_ZEROS)
         known = self._shapes.get(shape)
         if known is None:
-            signs: list[tuple[Sign, tuple[re.Pattern[str], ...]]] = []
+            signs: list[tuple[Sign, tuple[Way, ...]]] = []
             found, first_reader, words = self._index.possible(letters_of(text)), len(self._signs), self._alarm_words
             read = tuple(sorted(number - first_reader for number in found if first_reader <= number < words))
-            trace, typed = form("trace").match(text) is not None, form("command").match(text) is not None
-            possible = {n: ways for n, ways in found.items() if n < first_reader and not trace}
-            if typed:
-                possible = {n: ways for n, ways in possible.items() if self._signs[n].kind == FACT}
+            trace, typed = (bool(found and form(name).match(text)) for name in ("trace", "command"))
+            kinds = () if trace else (FACT,) if typed else SIGNS
+            possible = {n: ways for n, ways in found.items() if n < first_reader and self._signs[n].kind in kinds}
             for number, ways in sorted(possible.items()):
                 entry = self._signs[number]
                 sure = any(way.pattern.search(text) for way in ways if not way.digits)
                 plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
-                asked = tuple(way.pattern for way in ways if way.digits or sure)
+                asked = tuple(way for way in ways if way.digits or sure)
                 if asked:
                     signs.append((entry, () if sure and plain else asked))
             tested = any(self._signs[number].test is not None for number in possible)
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
-            troubled = words in found and alarms(text, "demand") and not (trace or typed)
+            troubled = words in found and not (trace or typed) and alarms(text, "demand")
             known = _Shape(tuple(signs), read, troubled, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()

@@ -1,7 +1,8 @@
 """Words of which every line that matches a pattern has one: found in the pattern itself, not written by hand.
 
 Most lines of a log are harmless, and looking for words is a hundred times faster than trying patterns. Words hold no
-digits, so that lines that differ in their figures alone have the same words.
+digits, so that lines that differ in their figures alone have the same words. A token is what is between all that is no
+letter: logs repeat tokens far more often than lines, and each is searched once.
 """
 
 from __future__ import annotations
@@ -16,18 +17,26 @@ from typing import Any, Callable, Collection, Generic, Iterable, Mapping, Patter
 parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 Key = TypeVar("Key")
 SHORTEST = 3
-_NO_DIGITS = str.maketrans("", "", "0123456789")
+EDGE = "\b"  # in a word of a pattern: a word of the line begins or ends here
+_LETTERS = bytes(at if at > 127 or chr(at) in "_abcdefghijklmnopqrstuvwxyz" else 32 for at in range(256))
+_ASCII = _LETTERS[:128] + b" " * 128
+_KNOWN = 1 << 20  # bytes of tokens that are kept
 _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
+# What many lines have: another word tells more.
+_OFTEN = b"""all change client connection data device driver error failed for from gpu host info invalid is kernel link
+manager name net network no node not of on open port server service size start state status system time to""".split()
+_WORD = re.compile(rf"{EDGE}*[a-z_]+{EDGE}*$")
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
     """One alternative of a pattern. ``needs``: of each set, a matching line has a word at least, in lower case; the
-    first set has the rarest, and the last ones may be marks such as ``(`` or two letters. ``digits``: lines that differ
-    in some digits alone may differ for it (``\\d`` takes any); ``figures``: it has digits at all.
+    first set has the rarest, and the last ones may be marks such as ``(`` or two letters. ``numbers``: the same of
+    words with digits, which ``needs`` leave out. ``digits``: lines that differ in some digits alone may differ for it
+    (``\\d`` takes any); ``figures``: it has digits at all.
     """
 
     needs: tuple[tuple[str, ...], ...]
@@ -35,25 +44,26 @@ class Way:
     figures: bool
     text: str
     flags: int
+    numbers: tuple[tuple[str, ...], ...] = ()
 
     @functools.cached_property
     def pattern(self) -> Pattern[str]:
         return re.compile(self.text, self.flags)
 
-    @property
-    def has_words(self) -> bool:
-        """The first set holds words of three letters or more."""
-        return bool(self.needs) and min(map(len, self.needs[0])) >= SHORTEST
+    def fits(self, text: str, lower: str) -> bool:
+        """``lower``: the text in lower case."""
+        there = not self.numbers or all(any(word in lower for word in words) for words in self.numbers)
+        return there and self.pattern.search(text) is not None
 
 
-def letters_of(text: str) -> str:
+def letters_of(text: str) -> bytes:
     """In lower case, without digits."""
-    return text.lower().translate(_NO_DIGITS)
+    return text.lower().encode("utf-8", "replace").translate(None, b"0123456789")
 
 
 def way_of(word: str) -> Way:
     """Of all lines with this word."""
-    return Way(((letters_of(word),),), False, False, re.escape(word), 0)
+    return Way((((letters_of(word).decode()),),), False, False, "", 0)
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,21 +73,24 @@ def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
         parsed = parser.parse(text, flags)
-        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags))
+        numbers = [
+            tuple(map(_plain, words)) for words in _needs(parsed, digits=True) if all(map(_FIGURE.search, words))
+        ]
+        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags, (*numbers,)))
     return tuple(found)
 
 
 def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     """Raises ValueError if there is a way to match without any word of three letters."""
     for way in all_ways(pattern):
-        if not way.has_words:
+        if not way.needs or not _worth(way.needs[0])[0]:
             raise ValueError(f"matches without a word of {SHORTEST} letters: {way.text}")
     return all_ways(pattern)
 
 
 def any_of(pattern: Pattern[str]) -> tuple[str, ...]:
     """Of these words, in lower case, every line that matches has one. Raises ValueError as `ways_of`."""
-    return tuple(sorted({word for way in ways_of(pattern) for word in way.needs[0]}))
+    return tuple(sorted({_plain(word) for way in ways_of(pattern) for word in way.needs[0]}))
 
 
 def _alternatives(text: str) -> list[str]:
@@ -100,35 +113,44 @@ def _alternatives(text: str) -> list[str]:
     return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)])]
 
 
+def _plain(word: str) -> str:
+    return word.replace(EDGE, "")
+
+
 def _worth(words: Collection[str]) -> tuple[bool, int]:
     """The commonest word decides how many harmless lines get through: ``err`` is met more often than ``fcs``."""
-    return min(map(len, words)) >= SHORTEST, min(2 * len(word) - len(_COMMON.findall(word)) for word in words)
+    plain = [_plain(word) for word in words]
+    return min(map(len, plain)) >= SHORTEST, min(2 * len(word) - len(_COMMON.findall(word)) for word in plain)
 
 
-def _needs(parsed: Any) -> tuple[tuple[str, ...], ...]:
+def _needs(parsed: Any, before: bool = False, after: bool = False, digits: bool = False) -> tuple[tuple[str, ...], ...]:
+    """``before``, ``after``: it has an edge there; ``digits``: words keep theirs."""
     found: set[frozenset[str]] = set()
-    literal = ""
-    for operation, value in [*parsed, (None, None)]:
-        name = str(operation)
-        if name == "LITERAL" and not chr(value).isdigit() and value < 128:
-            literal += chr(value).lower()
-            continue
-        if len(literal) > 1 or _MARK.search(literal):
-            found.add(frozenset({literal}))
-        literal = ""
-        found.update(map(frozenset, _inner(name, value)))
+    literal = EDGE * before
+    items = [(EDGE if str(name) == "AT" and "NON" not in str(value) else str(name), value) for name, value in parsed]
+    items += [(EDGE * after, None), ("", None)]
+    for (name, value), (following, _value) in zip(items, [*items[1:], ("", None)]):
+        if name == EDGE:
+            literal += EDGE
+        elif name == "LITERAL" and value < 128:
+            literal += "" if chr(value).isdigit() and not digits else chr(value).lower()
+        else:
+            if len(_plain(literal)) > 1 or _MARK.search(literal.strip(EDGE)):
+                found.add(frozenset({literal}))
+            found.update(map(frozenset, _inner(name, value, literal[-1:] == EDGE, following == EDGE, digits)))
+            literal = ""
     return tuple(map(tuple, sorted(map(sorted, found), key=lambda words: (_worth(words), words), reverse=True)))
 
 
-def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
+def _inner(name: str, value: Any, before: bool, after: bool, digits: bool) -> tuple[tuple[str, ...], ...]:
     if name == "SUBPATTERN":
-        return _needs(value[-1])
+        return _needs(value[-1], before, after, digits)
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
-        return _needs(value[2])
+        return _needs(value[2], digits=digits)
     if name == "IN" and all(str(inner) == "LITERAL" and _MARK.match(chr(what)) for inner, what in value):
         return (tuple({chr(what) for _literal, what in value}),)
     if name == "BRANCH":
-        parts = [_needs(part) for part in value[1]]
+        parts = [_needs(part, before, after, digits) for part in value[1]]
         return (tuple({word for part in parts for word in part[0]}),) if all(parts) else ()
     return ()
 
@@ -136,75 +158,74 @@ def _inner(name: str, value: Any) -> tuple[tuple[str, ...], ...]:
 def _digits(parsed: Any) -> bool:
     if isinstance(parsed, tuple) and len(parsed) == 2:
         name, value = str(parsed[0]), parsed[1]
-        if name in ("LITERAL", "NOT_LITERAL"):
-            return bool(_ZERO <= value <= _NINE)
-        if name == "RANGE":
-            low, high = value
+        if name in ("LITERAL", "NOT_LITERAL", "RANGE"):
+            low, high = value if name == "RANGE" else (value, value)
             return bool(low <= _NINE and high >= _ZERO and (low > _ZERO or high < _NINE))
         if name.startswith("GROUPREF"):
             return True
         return name not in ("CATEGORY", "AT", "ANY") and _digits(value)
-    if isinstance(parsed, (list, tuple, parser.SubPattern)):
-        return any(_digits(part) for part in parsed)
-    return False
+    return isinstance(parsed, (list, tuple, parser.SubPattern)) and any(map(_digits, parsed))
+
+
+def _rarity(part: bytes) -> tuple[bool, int]:
+    return bool(part) and part.strip() not in _OFTEN, len(part)
+
+
+def _part(word: str) -> bytes:
+    """Its rarest part within a token, with a space where the token begins or ends; empty: it is too short."""
+    text = word.encode().translate(_LETTERS)
+    parts = (text[max(match.start() - 1, 0) : match.end() + 1] for match in re.finditer(rb"[^ ]+", text))
+    return max((part for part in parts if len(part) >= SHORTEST), key=_rarity, default=b"")
 
 
 class Index(Generic[Key]):
-    """Which of many patterns a line may match. Lines have many tokens in common: what is in a token is kept."""
-
-    _TOKENS = 1 << 22  # letters of all tokens that are kept
+    """Which of many patterns a line may match."""
 
     def __init__(self, ways: Iterable[tuple[Key, Way]]) -> None:
-        # A word -> which ways need it, and what else they need; "": those without a word of three letters.
-        self._ways: dict[str, list[tuple[Key, Way, tuple[tuple[str, ...], ...]]]] = {"": []}
+        # Its first letters -> a part -> ways that need it, each with the other sets of which a line has a word each.
+        self._starts: dict[bytes, dict[bytes, list[Any]]] = {}
+        self._always: list[tuple[str, Any]] = []  # a word -> ways without such a part
         for key, way in ways:
-            for word in way.needs[0] if way.has_words else ("",):
-                self._ways.setdefault(word, []).append((key, way, way.needs[1:] if word else way.needs))
-        # What is between two spaces is a token -> the words with it. Of other words the longest part is within a token;
-        # parts by their first letters.
-        self._whole: dict[str, list[str]] = {}
-        self._parts: dict[str, dict[str, list[str]]] = {}
-        for word in sorted(self._ways.keys() - {""}):
-            parts = word.split(" ")
-            inner, part = max(parts[1:-1], key=len, default=""), max(parts, key=len)
-            if inner:
-                self._whole.setdefault(inner, []).append(word)
-            else:
-                self._parts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append(word)
-        self._lengths = {len(start) for start in self._parts}
-        self._known: set[str] = set()  # tokens; those with words, and which; letters of all
-        self._words: dict[str, tuple[str, ...]] = {}
-        self._size = 0
+            sets = sorted(way.needs, key=lambda words: min(map(_rarity, map(_part, words))), reverse=True) or [("",)]
+            parts = set(map(_part, sets[0]))
+            told = all(parts) and all(map(_WORD.match, sets[0]))  # by its parts
+            needs = [[_plain(word).encode().decode("latin-1") for word in words] for words in sets[told:]]
+            for part in parts if all(parts) else ():
+                self._starts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append((key, way, needs))
+            self._always += [] if all(parts) else [(word, (key, way, needs[1:])) for word in needs[0]]
+        self._known, self._size = set[bytes](), 0  # tokens; those with a part, and which ways need it
+        self._entries: dict[bytes, list[Any]] = {}
         # As `asked`. Answers are kept: most lines differ in their figures alone.
-        self.possible: Callable[[str], Mapping[Key, list[Way]]] = functools.lru_cache(maxsize=1024)(self.asked)
+        self.possible: Callable[[bytes], Mapping[Key, list[Way]]] = functools.lru_cache(maxsize=1024)(self.asked)
 
-    def asked(self, letters: str) -> Mapping[Key, list[Way]]:
+    def asked(self, letters: bytes) -> Mapping[Key, list[Way]]:
         """``letters``: `letters_of` a line."""
-        if self._size > self._TOKENS:
-            self._known, self._words, self._size = set(), {}, 0
-        tokens = set(letters.split(" "))
-        for token in tokens - self._known:
-            self._learn(token)
-        words = {"", *(word for token in tokens & self._words.keys() for word in self._words[token])}
+        tokens = letters.translate(_LETTERS).split()
+        if not self._known.issuperset(tokens):
+            self._learn(tokens)
+        text = letters.decode("latin-1")
         found: dict[Key, list[Way]] = {}
-        for word in words:
-            if " " not in word or word in letters:
-                for key, way, needs in self._ways[word]:
-                    for others in needs:
-                        for other in others:
-                            if other in letters:
-                                break
-                        else:
+        always = [entry for word, entry in self._always if word in text]
+        for entries in (always, *map(self._entries.__getitem__, self._entries.keys() & tokens)):
+            for key, way, needs in entries:
+                for words in needs:
+                    for word in words:
+                        if word in text:
                             break
                     else:
-                        found.setdefault(key, []).append(way)
+                        break
+                else:
+                    found.setdefault(key, []).append(way)
         return found
 
-    def _learn(self, token: str) -> None:
-        starts = {token[at : at + length] for length in self._lengths for at in range(len(token) - length + 1)}
-        parts = (each for start in starts & self._parts.keys() for each in self._parts[start].items())
-        words = (*self._whole.get(token, ()), *(word for part, words in parts if part in token for word in words))
-        self._known.add(token)
-        self._size += len(token)
-        if words:
-            self._words[token] = words
+    def _learn(self, tokens: Iterable[bytes]) -> None:
+        if self._size > _KNOWN:
+            self._known, self._entries, self._size = set(), {}, 0
+        for token in set(tokens) - self._known:
+            # Letters of other scripts are part of a word, and their marks are not.
+            text = b" %s " % token if token.isascii() else b" %s %s " % (token, token.translate(_ASCII))
+            parts = map(self._starts.get, {text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1)})
+            entries = [entry for some in filter(None, parts) for part in some if part in text for entry in some[part]]
+            self._known.add(token)
+            self._size += sys.getsizeof(token)
+            self._entries.update({token: entries} if entries else {})
