@@ -28,8 +28,7 @@ _AWAKE = "P0"  # below it a link may rest at a lower speed
 
 def columns() -> Mapping[str, str]:
     """Key of a row -> its heading."""
-    named: Mapping[str, str] = _TABLE["columns"]
-    return named
+    return dict(_TABLE["columns"])
 
 
 @dataclasses.dataclass(frozen=True)

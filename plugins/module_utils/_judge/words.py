@@ -73,10 +73,9 @@ def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
     for text in _alternatives(pattern.pattern):
         flags = pattern.flags & ~re.UNICODE
         parsed = parser.parse(text, flags)
-        numbers = [
-            tuple(map(_plain, words)) for words in _needs(parsed, digits=True) if all(map(_FIGURE.search, words))
-        ]
-        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags, (*numbers,)))
+        numbered = (words for words in _needs(parsed, digits=True) if all(map(_FIGURE.search, words)))
+        numbers = tuple(tuple(map(_plain, words)) for words in numbered)
+        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text, flags, numbers))
     return tuple(found)
 
 
@@ -188,12 +187,13 @@ class Index(Generic[Key]):
         for key, way in ways:
             sets = sorted(way.needs, key=lambda words: min(map(_rarity, map(_part, words))), reverse=True) or [("",)]
             parts = set(map(_part, sets[0]))
-            told = all(parts) and all(map(_WORD.match, sets[0]))  # by its parts
-            needs = [[_plain(word).encode().decode("latin-1") for word in words] for words in sets[told:]]
+            certain = all(parts) and all(map(_WORD.match, sets[0]))  # by its parts
+            needs = [[_plain(word).encode().decode("latin-1") for word in words] for words in sets[certain:]]
             for part in parts if all(parts) else ():
                 self._starts.setdefault(part[:SHORTEST], {}).setdefault(part, []).append((key, way, needs))
             self._always += [] if all(parts) else [(word, (key, way, needs[1:])) for word in needs[0]]
-        self._known, self._size = set[bytes](), 0  # tokens; those with a part, and which ways need it
+        self._known: set[bytes] = set()  # tokens; the size of all; those with a part, and which ways need it
+        self._size = 0
         self._entries: dict[bytes, list[Any]] = {}
         # As `asked`. Answers are kept: most lines differ in their figures alone.
         self.possible: Callable[[bytes], Mapping[Key, list[Way]]] = functools.lru_cache(maxsize=1024)(self.asked)

@@ -195,9 +195,8 @@ def placement(vcenter: Mapping[str, Any], esxi_hosts: Sequence[str]) -> Iterator
 
 
 def addresses(site: Site, nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """What the inventory says of addresses against those that each node has, and who listens at the one of the mesh,
-    where the container's SSH server would. ``nodes``: what node_info returned; one that did not tell its addresses is
-    left out."""
+    """What the inventory says of addresses against those that each node has, and who listens at that of the mesh.
+    ``nodes``: what node_info returned; one without addresses is left out."""
     has = {
         host: [ipaddress.ip_interface(text).ip for texts in reading["addresses"].values() for text in texts]
         for host, reading in nodes.items()

@@ -333,9 +333,7 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     seen: dict[str, str] = {}
     found = []
     for switch, pair in readings.items():
-        counters = json.dumps(
-            [((pair or {}).get(word) or {}).get("ports") for word in ("before", "after")], sort_keys=True
-        )
+        counters = json.dumps([((pair or {}).get(at) or {}).get("ports") for at in ("before", "after")], sort_keys=True)
         if counters in seen and '"tx_roce_packets"' in counters:
             found.append(f"{seen[counters]} and {switch}")
         seen.setdefault(counters, switch)

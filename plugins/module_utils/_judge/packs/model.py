@@ -101,7 +101,7 @@ def groups_of(match: Match[str] | None) -> dict[str, str]:
 class Rule:
     """``when``: names of signs; "a|b" either of them, "!a" not; conditions. ``causes``: most probable first.
     ``explains``: signs that follow from it; echoes always do. ``reported``: how sure if the device's own piece says it.
-    ``fix``: in place of the first cause's own. ``summary``, ``remedy``: of a failed run, whose own cause is the ``id``."""
+    ``fix``: in place of the first cause's. ``summary``, ``remedy``: of a failed run, whose own cause is the ``id``."""
 
     id: str
     when: str
