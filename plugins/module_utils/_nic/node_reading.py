@@ -71,7 +71,7 @@ def listeners(node: Node, proc: str = "/proc") -> list[dict[str, Any]]:
     found = []
     for place, port, owners in _LISTENER.findall(node.output("ss", "-Hltnp")):
         address, processes = place.partition("%")[0].strip("[]"), _PROCESS.findall(owners)
-        if not address.startswith("127.") and address != "::1" and not any(_in_mesh(proc, pid) for _, pid in processes):
+        if not address.startswith("127.") and address != "::1" and not any(_in_mesh(proc, by[1]) for by in processes):
             named = processes[0][0] if processes else "a process that ss does not name"
             found.append({"address": address, "port": int(port), "process": named})
     return found
