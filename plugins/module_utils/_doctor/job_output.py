@@ -175,7 +175,7 @@ class JobOutput:
                 self._last[name] = (number, text.strip()[:120])
             elif not match["bad"]:
                 self._last.pop(name, None)
-        bare = JobLine(text[text.index(":") + 1 :]) if who and name else line
+        bare = JobLine(text[text.find(":") + 1 :]) if who and name else line
         self._pace.line(number, name, line)
         if not (self._test(number, name, bare) or self._table(number, name, bare)):
             self._program(number, name, line)

@@ -287,3 +287,8 @@ def test_a_file_that_cannot_be_used_is_told_with_its_option(error: OSError, opti
     message = unusable("doctor", error, options)
     assert message.startswith(f"doctor: {said}")
     assert "What to do: " in message
+
+
+def test_a_line_of_a_rank_that_breaks_off_before_its_colon_is_read(tmp_path: pathlib.Path) -> None:
+    found = given(tmp_path, b"[1,0]<stdout NCCL INFO 100 images/sec\n[1,1]<stdout>: " + XID)
+    assert (found["verdict"], found["lines"]) == ("faulty", 2)
