@@ -90,7 +90,9 @@ def measure(place: pathlib.Path) -> tuple[int, dict[str, Any], dict[str, Any]]:
         rc: int = process.wait(600)
     assert list((place / "reports").glob("*/benchmarks")), output(place)
     (folder,) = (place / "reports").glob("*/benchmarks")
-    nccl, perf = (json.loads((folder / f"{kind}.json").read_text()) for kind in ("nccl_tests", "perftest"))
+    files = [folder / f"{kind}.json" for kind in ("nccl_tests", "perftest")]
+    assert all(file.is_file() for file in files), output(place)
+    nccl, perf = (json.loads(file.read_text()) for file in files)
     return rc, nccl, perf
 
 
