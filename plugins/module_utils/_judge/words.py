@@ -71,11 +71,11 @@ def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
     """Also those that match without a word of three letters."""
     found = []
     for text in _alternatives(pattern.pattern):
-        flags, figures = pattern.flags & ~re.UNICODE, _FIGURE.search(text) is not None
-        parsed = parser.parse(text, flags)
-        numbered = _needs(parsed if figures else (), digits=True)
+        flags = pattern.flags & ~re.UNICODE
+        digits = _digits(parsed := parser.parse(text, flags))
+        numbered = _needs(parsed if digits else (), digits=True)
         numbers = tuple(tuple(map(_plain, words)) for words in numbered if all(map(_FIGURE.search, words)))
-        found.append(Way(_needs(parsed), _digits(parsed), figures, text, flags, numbers))
+        found.append(Way(_needs(parsed), digits, _FIGURE.search(text) is not None, text, flags, numbers))
     return tuple(found)
 
 
