@@ -269,6 +269,7 @@ class Reading:
                 continue
             seen = self.seen.get(entry.name)
             if match is None and piece.host and seen is not None and seen.full(piece.host):
+                seen.last = dataclasses.replace(seen.last, file=piece.name, line=number, host=piece.host)
                 continue
             where = where or self._where(piece, number, whole)
             self._add(entry, _hit(entry, match, where))

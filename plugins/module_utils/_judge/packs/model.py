@@ -76,7 +76,8 @@ class Sign:
     """A line matches ``text``; if there is a ``test``, its figures do, too. The group ``value`` is compared between
     hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``: what wraps
     any error; heard only where nothing else on its line says more. ``product``: whose release it reads. ``ended``:
-    heard only in a job that is known to have ended well."""
+    heard only in a job that is known to have ended well. ``again``: it works again, so far; of what is below it, it
+    says nothing."""
 
     name: str
     text: str
@@ -86,6 +87,7 @@ class Sign:
     alone: bool = False
     product: str = ""
     ended: bool = False
+    again: bool = False
 
     @functools.cached_property
     def pattern(self) -> Pattern[str]:
