@@ -17,7 +17,7 @@ from .comparing import REPORTED, compare
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask
-from .ranking import explained, fault_line, one_per_layer, order
+from .ranking import explained, fault_line, one_per_layer, order, raises
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
 from .suspect import Suspect
@@ -137,8 +137,8 @@ def _borne(finding: Suspect, reading: Reading) -> bool:
 def _findings(reading: Reading) -> list[Suspect]:
     seen = reading.seen
 
-    def loudness(hit: Hit) -> tuple[bool, bool]:
-        return not seen.is_fault(hit), not hit.placed
+    def loudness(hit: Hit) -> tuple[bool, bool, bool]:
+        return not seen.is_fault(hit), not hit.placed, raises(hit)
 
     table: dict[str, Suspect] = {}
     fired = [rule for rule in catalogue().rules if seen.fires(rule)]

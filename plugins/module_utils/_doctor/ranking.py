@@ -26,14 +26,20 @@ def order(finding: Suspect) -> tuple[Any, ...]:
     return (certain, int(not finding.first), -round(finding.weight, 1), int(mild), len(hosts), -finding.weight)
 
 
+def raises(hit: Hit) -> bool:
+    """A line of a program's source: what it raises is said below."""
+    return form("raises").match(hit.quote) is not None
+
+
 def fault_line(reading: Reading) -> Hit | None:
     """The line that says what failed: not what only says how another process ended, nor what its program calls no
     trouble, nor what any program says; then what is called an error; then what a rule knows. Of a program that ended
     itself and names no failure, what it asked for last."""
     heard = [(hit, entry.sign.kind) for entry in reading.seen.values() for hit in entry.hits]
     lines = [*(pair for pair in heard if pair[1] in (FAULT, ECHO)), *((hit, FAULT) for hit in reading.troubled())]
-    # A word alone is a heading.
-    own = [hit for hit, kind in lines if kind != ECHO and " " in hit.quote and not says("echo", hit.quote)]
+    # A word alone is a heading, or the whole of what was raised.
+    said = [hit for hit, kind in lines if kind != ECHO and (" " in hit.quote or says("level", hit.quote))]
+    own = [hit for hit in said if not says("echo", hit.quote) and not raises(hit)]
     ends = [hit.line for entry in reading.seen.of(listed("aborts")) for hit in entry.hits]
     asked = [hit for hit in reading.hints if says("demand", hit.quote) and hit.line < max(ends, default=0)]
     own = own or asked[-1:] or [hit for hit, _kind in lines]
