@@ -62,6 +62,7 @@ def test_the_line_that_says_what_failed_is_shown_and_no_cause_that_nothing_speak
             "FileNotFoundError: Checkpoint at /a.ckpt not found.",
         ),
         ("EOFError", "EOFError"),
+        ("Unsupported(msg)", "torch._dynamo.exc.Unsupported: Graph break under a context that is not known"),
         ("RendezvousTimeoutError()", "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError"),
     ],
 )
