@@ -19,8 +19,8 @@ def alarms(text: str, *more: str) -> bool:
 
 def alarm_ways() -> list[Way]:
     """Of every line that `alarms`."""
-    whole = [way for name in ("failure", "hint", "demand") for way in ways_of(form(name, "alarms"))]
-    return [*whole, *(way_of(way.text) for way in all_ways(form("inside_words", "alarms")))]
+    whole = [way for name in ("failure", "hint", "demand") for way in ways_of(form(name, "alarms").pattern)]
+    return [*whole, *(way_of(way.text) for way in all_ways(form("inside_words", "alarms").pattern))]
 
 
 def bare(text: str) -> str:
@@ -32,7 +32,7 @@ def bare(text: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _nothing() -> Index[int]:
-    return Index(enumerate(all_ways(form("nothing", "alarms"))))
+    return Index(enumerate(all_ways(form("nothing", "alarms").pattern)))
 
 
 def says(what: str, text: str) -> bool:

@@ -104,7 +104,7 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         entry.get("kind", kind),
         predicates.of(entry),
         re.compile(rf"(?:^|/){entry['piece']}/") if "piece" in entry else None,
-        **{key: entry[key] for key in ("alone", "product", "ended") if key in entry},
+        **{key: entry[key] for key in ("alone", "product", "ended", "again") if key in entry},
     )
 
 

@@ -37,7 +37,7 @@ _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
 def _words() -> tuple[str, ...]:
     """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
     listed = loader.load().lists["jobs"]
-    return (*sorted({word for name in listed["read"] for word in any_of(job_form(name))}), *listed["words"])
+    return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
 
 
 @dataclasses.dataclass

@@ -226,7 +226,7 @@ def _forget(reading: Reading, slow: set[str]) -> None:
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     lone = {*listed("lone")} - {name for rule in catalogue().rules if reading.seen.fires(rule) for name in rule.names}
     for name, entry in list(reading.seen.items()):
-        hits = [*entry.hits, *entry.hosts.values(), *([entry.last] if entry.last else [])]
+        hits = [*entry.hits, *entry.hosts.values(), entry.last]
         before = all(hit.line <= ends.get(hit.file, 0) for hit in hits)
         again = name in listed("retried") and all(hit.host.split(".")[0] in met for hit in hits)
         mild = name in ("slow", *listed("outlived")) or again or all(form("mild").search(hit.quote) for hit in hits)

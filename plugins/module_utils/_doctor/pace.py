@@ -32,7 +32,7 @@ def job_form(name: str) -> Pattern[str]:
 @functools.lru_cache(maxsize=1)
 def _by_words() -> Index[str]:
     names = loader.load().lists["jobs"].keys() - {"read", "words"}
-    return Index((name, way) for name in names for way in all_ways(job_form(name)))
+    return Index((name, way) for name in names for way in all_ways(job_form(name).pattern))
 
 
 class JobLine:

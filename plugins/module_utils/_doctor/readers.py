@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import ipaddress
-import re
 from typing import Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence
 
 from .._judge.packs import loader
@@ -23,7 +22,7 @@ _COUNTED = {"port_errors": 100, "port_discards": 1000}  # since they were cleare
 @functools.lru_cache(maxsize=1)
 def reader_signs() -> dict[str, Sign]:
     """By name, the signs of ``readers.yml``: no pattern finds them."""
-    return {name: Sign(name, re.compile(name), kind) for name, kind in loader.load().lists["readers"]["signs"].items()}
+    return {name: Sign(name, name, kind) for name, kind in loader.load().lists["readers"]["signs"].items()}
 
 
 @dataclasses.dataclass(frozen=True)

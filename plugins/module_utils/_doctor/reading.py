@@ -53,7 +53,6 @@ _PROMPT = re.compile(
 _ELSEWHERE = re.compile(rb"(?:sudo )?(?:kubectl|oc|ssh|pdsh|clush|ansible|srun|mpi(?:run|exec)\b.*host)\b")
 _ANSWERS = 8
 _ROWS, _ABOVE = 6, 12
-
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 
 
@@ -72,7 +71,7 @@ class _Shape:
 @functools.lru_cache(maxsize=4)
 def _index(signs: tuple[Sign, ...]) -> Index[int]:
     """Of the numbers of signs; behind them those of readers, and one for words that alarm. Once per set of signs."""
-    of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.pattern)]
+    of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.text)]
     of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*map(way_of, reader().words)}]
     return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way) for way in alarm_ways())])
 
@@ -234,10 +233,8 @@ class Reading:
 
     def open_hints(self) -> list[Hit]:
         """Those that are worth a question."""
-        left = [(hit, hit.quote) for hit in self._left(self.hints)]
-        return [
-            hit for hit, text in left if hit.placed or self.spoken or form("warns").search(text) or says_failure(text)
-        ]
+        left, warns = self._left(self.hints), form("warns").search
+        return [hit for hit in left if hit.placed or self.spoken or warns(hit.quote) or says_failure(hit.quote)]
 
     def _left(self, hits: list[Hit]) -> list[Hit]:
         """Those that no job and no boot outlived, and that do not only ask for something."""
@@ -272,6 +269,7 @@ class Reading:
                 continue
             seen = self.seen.get(entry.name)
             if match is None and piece.host and seen is not None and seen.full(piece.host):
+                seen.last = dataclasses.replace(seen.last, file=piece.name, line=number, host=piece.host)
                 continue
             where = where or self._where(piece, number, whole)
             self._add(entry, _hit(entry, match, where))

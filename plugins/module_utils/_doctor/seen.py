@@ -42,7 +42,7 @@ class Seen:
     hits: list[Hit] = dataclasses.field(default_factory=list)
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
     hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
-    last: Hit | None = None
+    last: Hit = Hit("", "", 0, "")
 
     def full(self, host: str) -> bool:
         """Another hit of this host, without a value, would change nothing."""
@@ -104,11 +104,16 @@ class Heard(Dict[str, Seen]):
             return False
         if not all(self._holds(condition, rule) for condition in rule.conditions):
             return False
-        against = [self._own_hosts([entry]) for entry in self.of(rule.excluded)]
+        against = [self._own_hosts([entry]) for entry in self.of(rule.excluded) if not self._is_above(entry, rule)]
         if not against:
             return True
         here = self._own_hosts(self.of(set(rule.names) - SYMPTOMS))
         return bool(here) and all(against) and here.isdisjoint(set().union(*against))
+
+    def _is_above(self, back: Seen, rule: Rule) -> bool:
+        """It worked again, and the fault came back: its last line is below, in the same piece."""
+        last = [entry.last for entry in self.of(self.faults(rule))] if back.sign.again else []
+        return any(hit.file == back.last.file and hit.line > back.last.line for hit in last)
 
     def values_of(self, name: str, rule: Rule) -> list[str]:
         """Of the hosts that say what is wrong; of all where these read nothing, or are not known."""

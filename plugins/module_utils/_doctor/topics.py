@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterable
 
 from .._judge.packs.loader import form
@@ -39,7 +40,8 @@ def own_words(reading: Reading) -> list[Suspect]:
 def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
     kept = [line for line in lines if not form("routine").search(line.quote)]
     telling = [(line, form("source_line").sub("", line.quote)) for line in kept]
-    heard = [(topic, [line for line, text in telling if topic.pattern.search(text)]) for topic in catalogue().topics]
+    topics = catalogue().topics
+    heard = [(each, [line for line, text in telling if re.search(each.text, text, re.I)]) for each in topics]
     return [(topic, hits) for topic, hits in heard if hits]
 
 

@@ -25,12 +25,7 @@ NOT_MEASURED = math.nan
 
 
 def encode(
-    fabric: Fabric,
-    rounds: Sequence[Round],
-    *,
-    netdevs: Mapping[int, str] | None = None,
-    mtu: int = 0,
-    **settings: Any,
+    fabric: Fabric, rounds: Sequence[Round], *, netdevs: Mapping[int, str] | None = None, mtu: int = 0, **settings: Any
 ) -> str:
     """``settings``: phase, desk, port, word, limit, slot, programs and tos, as workloads/fabric/agent.py reads them."""
     names = netdevs or {}

@@ -14,7 +14,7 @@ def explain(text: str) -> dict[str, str] | None:
     packs, end = loader.load(), _END.search(text)
     early = text[: end.start()] if end else text
     for name, rule in packs.lists["slurm"].items():
-        match = packs.pattern(rule["match"]).search(early if rule.get("early") else text)
+        match = re.search(packs.pattern(rule["match"]), early if rule.get("early") else text, re.IGNORECASE)
         if match:
             found = {key: value or "" for key, value in match.groupdict().items()}
             found["by"] = f" by user {found['user']}" if found.get("user") else ""

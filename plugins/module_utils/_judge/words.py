@@ -43,12 +43,11 @@ class Way:
     digits: bool
     figures: bool
     text: str
-    flags: int
     numbers: tuple[tuple[str, ...], ...] = ()
 
     @functools.cached_property
     def pattern(self) -> Pattern[str]:
-        return re.compile(self.text, self.flags)
+        return re.compile(self.text, re.IGNORECASE)
 
     def fits(self, text: str, lower: str) -> bool:
         """``lower``: the text in lower case."""
@@ -63,23 +62,22 @@ def letters_of(text: str) -> bytes:
 
 def way_of(word: str) -> Way:
     """Of all lines with this word."""
-    return Way((((letters_of(word).decode()),),), False, False, "", 0)
+    return Way((((letters_of(word).decode()),),), False, False, "")
 
 
 @functools.lru_cache(maxsize=None)
-def all_ways(pattern: Pattern[str]) -> tuple[Way, ...]:
-    """Also those that match without a word of three letters."""
+def all_ways(pattern: str) -> tuple[Way, ...]:
+    """Also those that match without a word of three letters. Raises re.error."""
     found = []
-    for text in _alternatives(pattern.pattern):
-        flags = pattern.flags & ~re.UNICODE
-        digits = _digits(parsed := parser.parse(text, flags))
+    for text in _alternatives(pattern):
+        digits = _digits(parsed := parser.parse(text, re.IGNORECASE))
         numbered = _needs(parsed if digits else (), digits=True)
         numbers = tuple(tuple(map(_plain, words)) for words in numbered if all(map(_FIGURE.search, words)))
-        found.append(Way(_needs(parsed), digits, _FIGURE.search(text) is not None, text, flags, numbers))
+        found.append(Way(_needs(parsed), digits, _FIGURE.search(text) is not None, text, numbers))
     return tuple(found)
 
 
-def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
+def ways_of(pattern: str) -> tuple[Way, ...]:
     """Raises ValueError if there is a way to match without any word of three letters."""
     for way in all_ways(pattern):
         if not way.needs or not _worth(way.needs[0])[0]:
@@ -87,7 +85,7 @@ def ways_of(pattern: Pattern[str]) -> tuple[Way, ...]:
     return all_ways(pattern)
 
 
-def any_of(pattern: Pattern[str]) -> tuple[str, ...]:
+def any_of(pattern: str) -> tuple[str, ...]:
     """Of these words, in lower case, every line that matches has one. Raises ValueError as `ways_of`."""
     return tuple(sorted({_plain(word) for way in ways_of(pattern) for word in way.needs[0]}))
 

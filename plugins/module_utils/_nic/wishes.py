@@ -130,11 +130,7 @@ def gpus(options: Options, host: str) -> dict[str, Any]:
             host=host,
         )
     found = GpuReader(host, timeout=options["tool_timeout"]).read(health=options["gather_state"])
-    return {
-        "problems": problems(host, found, options),
-        "waiting": waiting(host, found, options["waits_for"]),
-        **found,
-    }
+    return {"problems": problems(host, found, options), "waiting": waiting(host, found, options["waits_for"]), **found}
 
 
 LAYERS: dict[str, tuple[dict[str, dict[str, Any]], Callable[[Options, str], Any]]] = {

@@ -153,11 +153,7 @@ class Session:
                 raise ParseError("expected JSON", **asked, raw=endpoint.masked(text)) from None
         said = _message(endpoint.masked(text))
         if status == 401:
-            raise CredentialError(
-                "the login was refused",
-                **user,
-                remedy="check username and password",
-            )
+            raise CredentialError("the login was refused", **user, remedy="check username and password")
         if status == 403:
             raise CredentialError(
                 f"the switch refuses this user the request {request}" + (f" ({said})" if said else ""),

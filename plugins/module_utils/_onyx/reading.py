@@ -89,10 +89,7 @@ class Reader:
         Two lines for each range of ports, and never one per port: counters are information, not a reason to wait.
         """
         result: dict[str, dict[str, int]] = {name: {} for name in names}
-        for suffix, wanted in (
-            (f"pfc prio {priority}", _PFC_COUNTERS),
-            ("roce", _ROCE_COUNTERS),
-        ):
+        for suffix, wanted in ((f"pfc prio {priority}", _PFC_COUNTERS), ("roce", _ROCE_COUNTERS)):
             for spec, members in planning.runs(names):
                 command = f"show interfaces ethernet {spec} counters {suffix}"
                 with contextlib.suppress(ParseError):

@@ -80,11 +80,7 @@ def container_rows(
 
 
 def _container_mtu(
-    name: str,
-    container: Mapping[str, Any],
-    ports: Sequence[Mapping[str, Any]],
-    mtus: Mapping[str, int],
-    intent: Intent,
+    name: str, container: Mapping[str, Any], ports: Sequence[Mapping[str, Any]], mtus: Mapping[str, int], intent: Intent
 ) -> Iterator[Finding]:
     """``mtus`` of the container: interface to what it sees there; ``mtu``: that of the first one alone."""
     each = or_none(container.get("mtus"))

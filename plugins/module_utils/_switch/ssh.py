@@ -143,9 +143,7 @@ def _login(link: BaseException, settings: Settings) -> LayerError | None:
     if not isinstance(link, (AuthenticationException, NetmikoAuthenticationException)):
         return None
     return CredentialError(
-        "the login was refused",
-        **settings.about("user", settings.username),
-        remedy="check username and password",
+        "the login was refused", **settings.about("user", settings.username), remedy="check username and password"
     )
 
 

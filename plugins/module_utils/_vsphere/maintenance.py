@@ -57,9 +57,7 @@ class Maintenance:
         sure = True
         try:
             task = connection.start(
-                self._host,
-                doing,
-                lambda: connection.enter_maintenance(self._reference(), int(self._limit), vsan_mode),
+                self._host, doing, lambda: connection.enter_maintenance(self._reference(), int(self._limit), vsan_mode)
             )
             connection.wait(task, doing, self._host, self._limit + 10.0, cancel=True, reached=self.is_on)
         except UnreachableError as error:

@@ -59,10 +59,7 @@ _POLICIES = {"static": "High Performance", "dynamic": "Balanced", "low": "Low Po
 
 
 def read_site(
-    connection: Connection,
-    hosts: Sequence[str],
-    vms: Sequence[str],
-    clock: Callable[[], float] = time.time,
+    connection: Connection, hosts: Sequence[str], vms: Sequence[str], clock: Callable[[], float] = time.time
 ) -> dict[str, Any]:
     """``hosts``, ``vms``: names or managed object ids. One that is not there is named in its row, and stops nothing."""
     skew = connection.server_time().timestamp() - clock()

@@ -578,11 +578,7 @@ class Connection:
         return self.listed((vim.VirtualMachine, ["name", "config.uuid", VM_UUID]))
 
     def find_vm(
-        self,
-        name: str,
-        folder: str = "",
-        uuid: str = "",
-        known: Sequence[tuple[Any, Mapping[str, Any]]] | None = None,
+        self, name: str, folder: str = "", uuid: str = "", known: Sequence[tuple[Any, Mapping[str, Any]]] | None = None
     ) -> Any:
         """Return the VirtualMachine for a name or managed object id, made unique by folder path or uuid. ``known``: all
         VMs, where they are listed already."""
@@ -788,9 +784,7 @@ class Connection:
             return None
         entity = vim.event.EventFilterSpec.ByEntity(entity=vm, recursion="self")
         spec = vim.event.EventFilterSpec(
-            entity=entity,
-            eventTypeId=["VmReconfiguredEvent"],
-            time=vim.event.EventFilterSpec.ByTime(beginTime=since),
+            entity=entity, eventTypeId=["VmReconfiguredEvent"], time=vim.event.EventFilterSpec.ByTime(beginTime=since)
         )
         try:
             events = self.ask(

@@ -42,8 +42,4 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
             record = saved(Path(options["folder"]) / f"{entry['name']}.json", entry["parameters"])
             if record:
                 done[entry["name"]] = record
-    return {
-        "plan": plan,
-        "done": list(done.values()),
-        "todo": [entry for entry in plan if entry["name"] not in done],
-    }
+    return {"plan": plan, "done": list(done.values()), "todo": [entry for entry in plan if entry["name"] not in done]}

@@ -53,10 +53,7 @@ def decide(options: dict[str, Any], context: Context) -> dict[str, Any]:
         found["room"] = space.apt_needs(options["apt"])
     if options["df"] is not None:
         places = space.parse_places(options["df"], host)
-        found["space"] = {
-            "shortages": space.shortages(places, options["needs"]),
-            "places": space.fullest_first(places),
-        }
+        found["space"] = {"shortages": space.shortages(places, options["needs"]), "places": space.fullest_first(places)}
     if options["dkms"] is not None:
         found["gaps"] = install_state.dkms_gaps(
             options["dkms"], host, options["dkms_modules"], options["running_kernel"], options["kernel_images"]

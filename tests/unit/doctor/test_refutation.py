@@ -85,3 +85,14 @@ def test_a_command_and_its_answer_are_facts_and_no_trouble() -> None:
 
 def test_most_causes_can_be_refuted() -> None:
     assert sum(bool(cause.refuted_by) for cause in catalogue().causes.values()) >= 30
+
+
+SILENT, BACK = "nfs: server 192.0.2.5 not responding, still trying", "nfs: server 192.0.2.5 OK"
+
+
+@pytest.mark.parametrize(("order", "named"), [((SILENT, BACK), False), ((SILENT, BACK, SILENT), True)])
+@pytest.mark.parametrize("often", [1, 40], ids=["once", "often"])
+def test_what_works_again_speaks_only_for_what_is_above_it(order: tuple[str, ...], named: bool, often: int) -> None:
+    lines = [line for each in order for line in [each] * often]
+    log = "".join(f"[{100 + second}.453001] {line}\n" for second, line in enumerate(lines))
+    assert ("storage_server_silent" in causes(ask("", hosts__gpu02__dmesg=log))) is named

@@ -141,7 +141,7 @@ def test_name_that_two_files_give_is_named_with_both(tmp_path: pathlib.Path) -> 
 
 def test_condition_compares_groups_and_numbers() -> None:
     test = predicates.condition("count >= 1000")
-    pattern = loader.Packs((), {}, {}).pattern([r"(?P<count>\d+)"])
+    pattern = re.compile(loader.Packs((), {}, {}).pattern([r"(?P<count>\d+)"]))
     assert [test(match) for text in ("999", "1000") if (match := pattern.search(text))] == [False, True]
 
 

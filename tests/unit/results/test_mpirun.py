@@ -389,12 +389,12 @@ def test_every_host_that_a_cause_names_is_told() -> None:
 @given(data=st.data())
 def test_whatever_matches_a_rule_has_one_of_its_words(sign: Sign, data: st.DataObject) -> None:
     line = data.draw(st.from_regex(sign.pattern, alphabet=st.characters(codec="ascii")))
-    assert Index(("it", way) for way in ways_of(sign.pattern)).possible(letters_of(line)), line
+    assert Index(("it", way) for way in ways_of(sign.text)).possible(letters_of(line)), line
 
 
 def test_every_rule_has_words_in_lower_case() -> None:
     for sign in rules().values():
-        words = any_of(sign.pattern)
+        words = any_of(sign.text)
         assert words and all(word == word.lower() for word in words)
 
 

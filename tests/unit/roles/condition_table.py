@@ -840,16 +840,16 @@ TASKS = (
         "run",
         "preflight.yml",
         "Check that every container runs, in a PID namespace of its own",
-        {"__run_seen": {"stopped": []}, "__run_containers": {"results": [of("gpu01"), of("gpu02")]}},
+        {"__run_seen": {"stopped": []}, "__run_inspected": [of("gpu01"), of("gpu02")]},
         (
             (
                 {
                     "__run_seen": {"stopped": ["gpu02 unreachable"]},
-                    "__run_containers": {"results": [of("gpu01"), {"item": {"name": "gpu02"}, "unreachable": True}]},
+                    "__run_inspected": [of("gpu01"), {"item": {"name": "gpu02"}, "unreachable": True}],
                 },
                 "mpicont: gpu02 unreachable.",
             ),
-            ({"__run_containers": {"results": [of("gpu01"), of("gpu02", "host")]}}, "mpicont: gpu02 has --pid=host."),
+            ({"__run_inspected": [of("gpu01"), of("gpu02", "host")]}, "mpicont: gpu02 has --pid=host."),
         ),
     ),
     Task(

@@ -15,7 +15,7 @@ from tests.unit.roles.conditions import variables_of
 from tests.unit.site.test_nccl_topology import GUEST, ONE
 
 _WAYS = ("ansible.builtin.include_role", "ansible.builtin.import_role")
-_PCI = "tasks/pci.yml"
+_PCI, _GROUPED, _TOLD = "tasks/pci.yml", "tasks/topology.yml", "vars/topology.yml"
 # It only reads: what it could not read is a row of its own.
 _GOES_ON = {"drift.yml"}
 
@@ -39,35 +39,35 @@ def test_playbooks_that_start_containers_are_known() -> None:
 
 @pytest.mark.parametrize("path", STARTING, ids=lambda path: path.name)
 def test_every_start_of_a_container_knows_the_devices(path: Any) -> None:
-    read = False
+    done: list[str] = []
     for play in load(path):
-        if any(task.get("ansible.builtin.import_tasks") == _PCI for task in flat(play.get("tasks", []))):
-            read = path.name in _GOES_ON or play.get("any_errors_fatal", False)
-        for task in starts(play):
-            assert read and "topology_told" in task["vars"]["container_nccl_topology_facts"], task["name"]
+        steps = [task.get("ansible.builtin.import_tasks") for task in flat(play.get("tasks", []))]
+        if path.name in _GOES_ON or play.get("any_errors_fatal", False):
+            done += [step for step in steps if step in (_PCI, _GROUPED)]
+        if starts(play):
+            assert done == [_PCI, _GROUPED] and _TOLD in play["vars_files"], play["name"]
 
 
-@pytest.mark.parametrize("path", STARTING, ids=lambda path: path.name)
 @pytest.mark.parametrize(("vcenter", "facts"), [({}, [1, 2]), ({"rocemesh_vcenter_hostname": "B"}, [2])])
-def test_vm_is_given_the_devices_of_its_own_vcenter(path: Any, vcenter: dict[str, str], facts: list[int]) -> None:
-    (task,) = [task for play in load(path) for task in starts(play)]
-    texts = dict(task["vars"])
-    for each in [each for play in load(path) for each in flat(play.get("tasks", []))]:
-        texts.update({**each.get("vars", {}), **each.get("ansible.builtin.set_fact", {})})
-    given = {name: trust_as_template(text) for name, text in texts.items() if isinstance(text, str)}
-    hosts = {
+def test_vm_is_given_the_devices_of_its_own_vcenter(vcenter: dict[str, str], facts: list[int]) -> None:
+    (group,) = load(PLAYBOOKS[0].parent / _GROUPED)
+    texts = {**load(PLAYBOOKS[0].parent / _TOLD), **group["vars"], **group["ansible.builtin.set_fact"]}
+    given = {name: trust_as_template(text) for name, text in texts.items()}
+    hosts: dict[str, dict[str, Any]] = {
         f"esx{number}": {"pci_facts": {"devices": [], "number": number}, "rocemesh_vcenter_hostname": name}
         for number, name in ((1, "A"), (2, "B"))
     }
+    hosts["esx3"] = {"inventory_hostname": "esx3", "pci_facts": {"skipped": True}}
     known = {**given, **vcenter, "groups": {"esxi_hosts": list(hosts)}, "hostvars": hosts}
     found = Templar(DataLoader(), known).template(given["container_nccl_topology_facts"])
     assert [one["number"] for one in found] == facts
+    assert Templar(DataLoader(), known).template(given["topology_silent"]) == ["esx3"]
 
 
-@pytest.mark.parametrize("name", ["ats.yml", "mesh.yml"])
+@pytest.mark.parametrize("name", ["ats.yml", _GROUPED])
 def test_variables_of_all_esxi_hosts_are_read_once(name: str) -> None:
     """By each VM it was 6 s of a stage with 64 ESXi hosts and 256 VMs."""
-    tasks = [task for play in load(PLAYBOOKS[0].parent / name) for task in flat(play.get("tasks", []))]
+    tasks = [task for each in load(PLAYBOOKS[0].parent / name) for task in flat(each.get("tasks", [each]))]
     reading = [task for task in tasks if "esxi_hosts" in str(task) and "hostvars" in str(task)]
     assert reading and all(task.get("run_once") for task in reading)
 

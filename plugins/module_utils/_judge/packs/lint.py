@@ -114,7 +114,7 @@ def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
             yield f"{text!r} is no pattern: {error}. Mend it."
             continue
         try:
-            words.ways_of(pattern)
+            words.ways_of(pattern.pattern)
         except ValueError as error:
             yield f"{error}. Write a word that each line has."
         if runs_away(pattern.pattern):
@@ -140,7 +140,7 @@ def _taken(sign: Mapping[str, Any], lines: Iterable[Any], packs: loader.Packs) -
     """Lines that the whole sign takes; none where its parts are wrong, which are named where they are looked at."""
     try:
         test = predicates.of(sign)
-        pattern = packs.pattern(sign["match"])
+        pattern = re.compile(packs.pattern(sign["match"]), re.IGNORECASE)
     except (ValueError, KeyError, re.error):
         return []
     matches = [(text, pattern.search(text)) for text in map(str, lines)]

@@ -91,8 +91,8 @@ class Packs:
         listed = self.lists.get("order", {}).get(kind, ())
         return collections.defaultdict(lambda: len(listed), {each: number for number, each in enumerate(listed)})
 
-    def pattern(self, match: Sequence[str]) -> Pattern[str]:
-        return re.compile("|".join(alternative(text, self.words) for text in match), re.IGNORECASE)
+    def pattern(self, match: Sequence[str]) -> str:
+        return "|".join(alternative(text, self.words) for text in match)
 
 
 def alternative(text: str, words: Mapping[str, str]) -> str:

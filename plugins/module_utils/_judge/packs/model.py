@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from typing import Callable, Mapping, Match, Pattern, Sequence
 
 from ..conditions import Condition, parse
@@ -72,19 +73,25 @@ class Look:
 
 @dataclasses.dataclass(frozen=True, eq=False)  # one object for each name: nothing compares their patterns
 class Sign:
-    """A line matches ``pattern`` and, if there is a ``test``, its figures do, too. The group ``value`` is compared
-    between hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``:
-    what wraps any error; heard only where nothing else on its line says more. ``product``: whose release it reads.
-    ``ended``: heard only in a job that is known to have ended well."""
+    """A line matches ``text``; if there is a ``test``, its figures do, too. The group ``value`` is compared between
+    hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``: what wraps
+    any error; heard only where nothing else on its line says more. ``product``: whose release it reads. ``ended``:
+    heard only in a job that is known to have ended well. ``again``: it works again, so far; of what is below it, it
+    says nothing."""
 
     name: str
-    pattern: Pattern[str]
+    text: str
     kind: str = FAULT
     test: Callable[[Match[str]], bool] | None = None
     piece: Pattern[str] | None = None
     alone: bool = False
     product: str = ""
     ended: bool = False
+    again: bool = False
+
+    @functools.cached_property
+    def pattern(self) -> Pattern[str]:
+        return re.compile(self.text, re.IGNORECASE)  # when first asked: few of them are, of most texts
 
     def heard(self, text: str) -> Match[str] | None:
         match = self.pattern.search(text)
@@ -156,6 +163,6 @@ class Topic:
     machines; whatever suffers says as much."""
 
     name: str
-    pattern: Pattern[str]
+    text: str
     causes: tuple[str, ...]
     broad: bool

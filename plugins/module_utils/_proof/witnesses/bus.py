@@ -69,10 +69,7 @@ def _nics(evidence: Evidence, doubts: Doubts) -> Iterator[PathNic]:
         doubts.missing.append(f"{NOT_READ} on {few(blind)}" if blind else f"{NOT_READ}: the job names no host")
 
 
-_WITHOUT = {
-    "off": "ATS is off",
-    "absent": "the NIC shows no ATS (ATS_ENABLED is not in force in its firmware)",
-}
+_WITHOUT = {"off": "ATS is off", "absent": "the NIC shows no ATS (ATS_ENABLED is not in force in its firmware)"}
 
 
 def ats(evidence: Evidence, doubts: Doubts) -> str:

@@ -38,7 +38,7 @@ _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 25
 @functools.lru_cache(maxsize=1)
 def _index() -> Index[int]:
     """Of the places of rules in their table."""
-    return Index((order, way) for order, sign in enumerate(rules().values()) for way in ways_of(sign.pattern))
+    return Index((order, way) for order, sign in enumerate(rules().values()) for way in ways_of(sign.text))
 
 
 @dataclasses.dataclass

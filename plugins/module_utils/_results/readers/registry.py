@@ -115,11 +115,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "mxnet_speed",
         _speed,
-        (
-            Option("repeats"),
-            Option("windows", mxnet_speed.WINDOWS),
-            Option("dropped", mxnet_speed.DROPPED, 0),
-        ),
+        (Option("repeats"), Option("windows", mxnet_speed.WINDOWS), Option("dropped", mxnet_speed.DROPPED, 0)),
     ),
     Kind("mxnet_bandwidth", _whole(mxnet_bandwidth.read)),
     Kind("perf_tables", _whole(perf_tables.read)),

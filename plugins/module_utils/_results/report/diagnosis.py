@@ -34,10 +34,7 @@ def wanted(summary: Mapping[str, Any]) -> bool:
 
 
 def diagnose(
-    summary: Mapping[str, Any],
-    evidence: Mapping[str, Any],
-    logs: str | None,
-    known: Sequence[accepted.Accepted] = (),
+    summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str | None, known: Sequence[accepted.Accepted] = ()
 ) -> dict[str, Any]:
     """Part ``doctor`` of the summary; ``logs``: a folder, or one log; ``known``: findings that the user accepts. Raises
     nothing."""
