@@ -219,8 +219,8 @@ class JobOutput:
             hosts.setdefault(host, set()).add(device)
 
     def _test(self, number: int, rank: str, line: JobLine) -> bool:
-        text = line.text
-        if not line.search("table") and not nccl_tests.LINES["row_start"].match(text.strip()):
+        text, row = line.text, tags.bare(line.text)[1].strip()
+        if not line.search("table") and not nccl_tests.LINES["row_start"].match(row):
             return False
         self._tables.line(Line(int(rank) if rank else None, "stdout", text))
         self._table_lines += 1
@@ -229,7 +229,7 @@ class JobOutput:
         if gpu:
             self._device(f"test {len(self._begins)}", gpu["host"], int(gpu["device"]))
             self._record.gpu_names.add(gpu["model"].strip()[:80])
-        if text.strip()[:1].isdigit() or "Avg bus bandwidth" in text:
+        if row[:1].isdigit() or "Avg bus bandwidth" in text:
             self._works.append(number)
         return True
 

@@ -220,9 +220,9 @@ class Reading:
 
     @property
     def printed(self) -> bool:
-        """Not a few lines of a person: more than these, or most of them have the form of a program's."""
-        forms = sum(form("printed").search(hit.quote) is not None for hit in self.opening)
-        return not self.spoken or 2 * forms > len(self.opening)
+        """Not a few lines of a person: more than these, in a frame, or most of them have the form of a program's."""
+        own = [hit.quote for hit in self.opening if form("printed").search(hit.quote)]
+        return not self.spoken or 2 * len(own) > len(self.opening) or any(form("frame").match(text) for text in own)
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""

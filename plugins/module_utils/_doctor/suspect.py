@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from .._judge.packs.model import CANDIDATE, Cause, Rule
-from .catalogue import catalogue, layers
+from .catalogue import catalogue, layers, listed
 from .seen import Hit
 
 EVIDENCE = 4
@@ -46,7 +47,9 @@ class Suspect:
     def as_dict(self) -> dict[str, Any]:
         sources = [*sorted({rule.source for rule in self.rules}), *([] if self.rules else [self.cause.source])]
         mended = [f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()]
-        own = dict.fromkeys(rule.fix for rule in self.rules if rule.fix and rule.causes[0] == self.cause.id)
+        own = [rule.fix for rule in self.rules if rule.fix and rule.causes[0] == self.cause.id]
+        said = self.hits[0].quote if self.hits else ""
+        own += [fix for words, fix in listed("remedies").get(self.cause.id, {}).items() if re.search(words, said)][:1]
         hosts = [hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd]
         return {
             "layer": self.cause.layer,
@@ -61,7 +64,7 @@ class Suspect:
             "explains": self.explains,
             "next": {"where": self.cause.where, "run": self.cause.look, "cost": self.cause.cost},
             "fix": {
-                "what": "; ".join([*mended, *([*own][:2] or [self.cause.fix])]),
+                "what": "; ".join([*mended, *([*dict.fromkeys(own)][:2] or [self.cause.fix])]),
                 "who": layers()[self.cause.layer],
                 "role": self.cause.role,
                 "interrupts": self.cause.interrupts,

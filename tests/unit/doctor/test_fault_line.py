@@ -20,6 +20,32 @@ def causes(found: dict[str, Any]) -> list[str]:
     return [finding["cause"] for finding in found["findings"]]
 
 
+FRAME = "-" * 74 + "\n{}" + "-" * 74 + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A system call failed during shared memory initialization that should\n"
+        "not have.  It is likely that your MPI job will now either abort or\nexperience performance degradation.\n",
+        "The call to cuMemcpyAsync failed. This is a unrecoverable error and will\ncause the program to abort.\n"
+        "  cuMemcpyAsync(0x7f, 0x8f, 16) returned value 1\nCheck the cuda.h file for what the return value means.\n",
+        "A rank is missing its location specification:\n\n  Rank:        3\n  Rank file:   ranks\n",
+        "WARNING: Open MPI failed to handshake with a connecting peer MPI\nprocess over TCP.  This should not happen.\n"
+        "\nYour Open MPI job may now hang or fail.\n\n  Local host: gpu01\n",
+    ],
+)
+def test_of_a_message_in_a_frame_its_first_line_says_it_and_no_noun_of_it_names_a_cause(text: str) -> None:
+    found = diagnose(None, {"job.log": FRAME.format(text)})
+    assert (found["verdict"], found["findings"]) == ("cannot_tell", [])
+    assert found["line"]["text"] == text.splitlines()[0]
+
+
+def test_options_that_perftest_does_not_take_name_no_part_of_the_machine() -> None:
+    found = diagnose(None, {"job.log": " XRC does not support RDMA_CM\n Parser function exited with Error\n"})
+    assert causes(found) == ["perftest_options"]
+
+
 @pytest.mark.parametrize(
     ("line", "around"),
     [

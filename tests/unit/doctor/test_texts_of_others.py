@@ -70,6 +70,28 @@ def test_a_table_without_a_row_has_no_last_size() -> None:
     assert "no row" in gaps(ask(PERFTEST + "\n"))
 
 
+def test_rows_behind_the_label_of_a_task_are_read() -> None:
+    head, end = (
+        "# nThread 1 nGpus 8 minBytes 8 maxBytes 8\n",
+        "# Out of bounds values : 0 OK\n# Avg bus bandwidth : 1.0\n",
+    )
+    for label in ("(head, rank=0, pid=77) ", "[pod/launcher-x/main] ", "0: "):
+        found = ask("".join(f"{label}{line}\n" for line in f"{head}{row(8)}{end}".splitlines()))
+        assert [shown.split(": ")[1] for shown in found["shown"]] == ["nccl-tests to 8 bytes"], label
+
+
+def test_matrices_of_peers_and_ends_of_mpich_are_of_the_field() -> None:
+    rows = "".join(f"     {n} 911.08  40.10  41.20  41.10  40.20\n" for n in range(5))
+    peers = f"Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0      1      2      3      4\n{rows}"
+    assert ask(peers)["verdict"] == "no_fault_seen"
+    frame = "=" * 40 + "\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+    for end in ("=   EXIT CODE: 9\n", "=   RANK 1 PID 42 RUNNING AT gpu02\n=   KILLED BY SIGNAL: 9 (Killed)\n"):
+        behind = "[proxy:0:1@gpu02] main (pm/pmiserv/pmip.c:200): demux engine error waiting for event\n"
+        found = ask(frame + end + "=" * 40 + "\n" + behind)
+        assert causes(found)[0] == "killed_for_memory"
+        assert found["line"]["text"] == end.splitlines()[-1]
+
+
 def test_rows_under_the_tag_of_mpirun_are_of_the_field() -> None:
     tagged = "".join(f"[1,0]<stdout>:{row(size)}" for size in (1024, 2048))
     found = ask(tagged + f"[1,0]<stdout>:{row(4096)}")

@@ -333,3 +333,22 @@ def test_columns_that_a_paste_cut_off_are_named_and_the_others_read(lost: int, m
     inside = [each.in_place and each.in_place.busbw for each in table.rows]
     assert inside == ([each.in_place and each.in_place.busbw for each in whole.rows] if lost == 1 else [None, None])
     assert (table.finished, table.largest and table.largest.size) == (True, 2097152)
+
+
+def test_a_test_that_began_and_measured_nothing_is_told_as_one() -> None:
+    begun = "# nThread 1 nGpus 2 minBytes 8 maxBytes 8\n# Using devices\n"
+    for behind, why in (
+        ("", "cut, still running, or hung"),
+        ("gpu01:4:5 [0] NCCL WARN Call to bind failed\n", "bind failed"),
+    ):
+        (problem,) = nccl_tests.read(begun + behind).problems
+        assert (problem.code, "ends before a result" in problem.message, why in problem.message) == (
+            "no_result",
+            True,
+            True,
+        )
+
+
+def test_a_table_that_lost_its_number_signs_has_its_last_lines() -> None:
+    (table,) = nccl_tests.read((HEAD + COLUMNS + row(2097152) + footer(bounds="2 FAILED")).replace("#", "")).parts
+    assert (table.out_of_bounds, table.average_busbw, len(table.rows)) == (2, 12.0, 1)

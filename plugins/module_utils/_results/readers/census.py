@@ -47,16 +47,14 @@ class Census:
         if not self.bytes:
             return "the log is empty: the program did not start, or its output went elsewhere"
         sample = self._head + b"\n" + self._tail
-        program = identify(sample)
         size = f"{self.bytes} bytes, {self.lines} lines"
-        if program:
+        if program := identify(sample):
             return f"this looks like {program} ({size})"
         if self.binary:
             return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
         if not sample.strip():
             return f"there is only white space ({size})"
-        failed = self.failures()
-        if failed:
+        if failed := self.failures():
             return f"found {size}, which tell of a failure: {failed}"
         first = next(line for line in sample.splitlines() if line.strip())
         return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"

@@ -61,7 +61,7 @@ class Reader(PartsReader[Table]):
         elif stripped[:1].isdigit():
             torn = self._torn.pop(line.rank, "")
             self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
-        elif stripped.startswith(("#", "Rank ", "nThread ")):
+        elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ")):
             self._comment(line.rank, stripped)
         elif "NCCL version" in stripped:
             self._version(line.rank, stripped)

@@ -244,7 +244,10 @@ class LogReader(Generic[Result]):
 
     def nothing(self) -> None:
         """Say that what was looked for is not there, and what is."""
-        self.problems.add("no_result", wants=self.wants, found=self.census.describe())
+        found = self.census.describe()
+        if f"({self.name})" in found:
+            found = f"it begins, and ends before a result: {self.census.failures() or 'cut, still running, or hung'}"
+        self.problems.add("no_result", wants=self.wants, found=found)
 
 
 _TASK = re.compile(r"\[?(?:rank ?)?(\d{1,6})\]?:?")
