@@ -60,11 +60,10 @@ def _gpus(records: Sequence[Record]) -> Iterator[Gap]:
         most = max(map(len, hosts.values()))
         for host, numbers in hosts.items():
             count, listed = len(numbers), cards.get(host, cards.get("", 0))
-            some = ", ".join(map(str, sorted(numbers)))
             if count < most or 1 < count < listed:
                 yield Gap("gpus", f"all GPUs of {host}: {count} of {max(most, listed)} take part")
             elif most > 1 and (count <= max(numbers) or count % 2):
-                yield Gap("gpus", f"all GPUs of {host}: numbers {some} take part")
+                yield Gap("gpus", f"all GPUs of {host}: numbers {', '.join(map(str, sorted(numbers)))} take part")
 
 
 def _figures(records: Sequence[Record]) -> Iterator[Gap]:

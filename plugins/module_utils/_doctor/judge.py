@@ -10,7 +10,7 @@ from typing import Any, Iterable
 from .._judge.conditions import release
 from .._judge.packs.loader import form
 from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
-from .alarms import alarms, bare
+from .alarms import alarms, bare, says
 from .catalogue import catalogue, listed
 from .clocks import put_first
 from .comparing import REPORTED, compare
@@ -137,8 +137,8 @@ def _borne(finding: Suspect, reading: Reading) -> bool:
 def _findings(reading: Reading) -> list[Suspect]:
     seen = reading.seen
 
-    def loudness(hit: Hit) -> tuple[bool, bool]:
-        return not seen.is_fault(hit), not hit.placed
+    def loudness(hit: Hit) -> tuple[bool, bool, bool]:
+        return not seen.is_fault(hit), not hit.placed, says("raises", hit.quote)
 
     table: dict[str, Suspect] = {}
     fired = [rule for rule in catalogue().rules if seen.fires(rule)]

@@ -65,7 +65,7 @@ class Pace:
     """Of one piece."""
 
     def __init__(self) -> None:
-        self._rates: dict[str, tuple[float, float, int]] = {}  # best, last, line of the last
+        self._rates: dict[str, tuple[float, float, int]] = {}  # best that two lines reach, last, its line
         self._times: list[float] = []  # sorted
         self._losses: dict[str, tuple[str, int]] = {}
         self._found: dict[str, Gap] = {}
@@ -77,7 +77,9 @@ class Pace:
     def line(self, number: int, who: str, line: JobLine) -> None:
         rates = [figure(next(filter(None, match.groups()))) for match in line.every("rate")]
         if rates and not line.search("idle") and (who in self._rates or len(self._rates) < _SPEAKERS):
-            self._rates[who] = (max(self._rates.get(who, (0.0,))[0], *rates), max(rates), number)
+            # What only one line reaches is no pace: a first step whose work goes on behind it, a burst.
+            best, before, _number = self._rates.get(who, (0.0, 0.0, 0))
+            self._rates[who] = (max(best, min(before, *rates)), max(rates), number)
         for time in line.every("milliseconds"):
             self._time(number, figure(time[1]))
         loss = line.search("loss")
@@ -104,7 +106,7 @@ class Pace:
     def gaps(self) -> Iterator[Gap]:
         yield from self._found.values()
         for best, last, number in self._rates.values():
-            if not best:
+            if not (best or last):
                 yield Gap("figure", "a rate above 0", line=number)
             elif last * _FALLS < best:
                 yield Gap("figure", f"a steady rate: {last:g}, and {best:g} before", line=number)

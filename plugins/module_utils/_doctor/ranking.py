@@ -32,11 +32,12 @@ def fault_line(reading: Reading) -> Hit | None:
     itself and names no failure, what it asked for last."""
     heard = [(hit, entry.sign.kind) for entry in reading.seen.values() for hit in entry.hits]
     lines = [*(pair for pair in heard if pair[1] in (FAULT, ECHO)), *((hit, FAULT) for hit in reading.troubled())]
-    # A word alone is a heading.
-    own = [hit for hit, kind in lines if kind != ECHO and " " in hit.quote and not says("echo", hit.quote)]
+    # A word alone is a heading, or the whole of what was raised.
+    said = [hit for hit, kind in lines if kind != ECHO and (" " in hit.quote or says("level", hit.quote))]
+    said = [hit for hit in said if not says("echo", hit.quote)]
     ends = [hit.line for entry in reading.seen.of(listed("aborts")) for hit in entry.hits]
     asked = [hit for hit in reading.hints if says("demand", hit.quote) and hit.line < max(ends, default=0)]
-    own = own or asked[-1:] or [hit for hit, _kind in lines]
+    own = [hit for hit in said if not says("raises", hit.quote)] or said or asked[-1:] or [hit for hit, _kind in lines]
     weak = {hit: (form("mild").search(hit.quote) is not None, hit.sign in listed("bare")) for hit in own}
     return min(own, key=lambda hit: (weak[hit], not says("level", hit.quote), not hit.sign, hit.line), default=None)
 

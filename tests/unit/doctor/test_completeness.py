@@ -258,3 +258,30 @@ EXIT, CANCELLED = (
 def test_echoes_of_an_end_are_behind_it(first: tuple[str, str], lines: list[str]) -> None:
     found = ask("\n".join([*WORK, *lines]))["findings"][0]
     assert (found["cause"], found["certainty"]) == first
+
+
+def steps(*rates: float) -> str:
+    return "".join(
+        f"completed step: {at}, seconds: 1.1, Tokens/s/device: {rate}, loss: {9.1234 - at}\n"
+        for at, rate in enumerate(rates)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "uneven"),
+    [
+        ((9100.0, 512.1, 511.4, 512.2), False),  # the first step returns before its work is done
+        ((512.1, 9100.0, 511.4, 512.2), False),
+        ((9100.0, 9104.2, 511.4, 512.2), True),
+        ((512.1, 511.4, 512.2), False),
+    ],
+)
+def test_a_rate_that_one_line_alone_reaches_is_no_pace(rates: tuple[float, ...], uneven: bool) -> None:
+    assert ("figure" in codes(ask(steps(*rates)))) is uneven
+
+
+@pytest.mark.parametrize(("norm", "whole"), [("nan", False), ("0.752", True)])
+def test_a_norm_that_is_no_number_to_the_end_is_not_sound(norm: str, whole: bool) -> None:
+    line = " iteration {:8}/    8000 | elapsed time per iteration (ms): 7613.1 | loss scale: 1.0 | grad norm: {} |\n"
+    found = ask("".join(line.format(at, "0.741" if at < 9 else norm) for at in range(1, 15)))
+    assert ("figure" not in codes(found), found["verdict"] == "no_fault_seen") == (whole, whole)

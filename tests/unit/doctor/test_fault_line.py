@@ -80,6 +80,22 @@ def test_the_line_that_says_what_failed_is_shown_and_no_cause_that_nothing_speak
     assert line.strip() in table(found).splitlines()[0] or repr(line.strip()) in table(found).splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            'FileNotFoundError(f"Checkpoint at {path} not found.")',
+            "FileNotFoundError: Checkpoint at /a.ckpt not found.",
+        ),
+        ("EOFError", "EOFError"),
+        ("Unsupported(msg)", "torch._dynamo.exc.Unsupported: Graph break under a context that is not known"),
+        ("RendezvousTimeoutError()", "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError"),
+    ],
+)
+def test_what_was_raised_is_shown_and_not_the_line_of_source_that_raises_it(source: str, said: str) -> None:
+    assert ask(f"{TRACE}    raise {source}\n{said}\n")["line"]["text"] == said
+
+
 def test_where_something_is_named_its_line_is_the_one() -> None:
     first = "UCX  ERROR connect(fd=48, dest_addr=172.17.0.1:42887) failed: Connection refused"
     found = ask(f"{first}\nERROR: something else failed\n")

@@ -53,9 +53,8 @@ def test_mesh_is_known_if_every_guest_answers(second: dict[str, Any], expected: 
     ("topology", "read", "known"), [("off", False, True), ("auto", False, False), ("required", True, True)]
 )
 def test_container_is_known_if_its_topology_is(topology: str, read: bool, known: bool) -> None:
-    hostvars = {"esx01": {"pci_facts": {"devices": []} if read else {"skipped": True}}}
-    asked = {"groups": {"esxi_hosts": ["esx01"]}, "container_nccl_topology": topology}
-    assert rendered("drift_container_known", hostvars=hostvars, **asked) is known
+    asked = {"topology_silent": [] if read else ["esx01"], "container_nccl_topology": topology}
+    assert rendered("drift_container_known", **asked) is known
 
 
 @pytest.mark.parametrize(("nodes", "known"), [(["gpu01", "gpu02"], False), (["gpu01"], True)])
