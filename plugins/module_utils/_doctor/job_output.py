@@ -328,7 +328,7 @@ class JobOutput:
             self._speakers.setdefault(name, _Speaker()).ended = number
             self._works.append(number)
             return
-        bars = line.every("bar")
+        bars = [] if line.search("idle") else line.every("bar")
         if bars or line.search("progress") or line.search("step_of"):
             speaker = self._speakers.setdefault(name, _Speaker())
             speaker.progressed = number

@@ -292,7 +292,9 @@ class Reading:
         lower = text.lower() if shape.signs else ""
         for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
-            match = entry.heard(text) if here and any(way.fits(text, lower) for way in ways) else None
+            # Of a long line, also to quote its place.
+            asked = any(way.fits(text, lower) for way in ways) or (not ways and len(text) > _QUOTE)
+            match = entry.heard(text) if here and asked else None
             if match or not ways:
                 found.append((entry, match))
         return found

@@ -285,3 +285,36 @@ def test_a_norm_that_is_no_number_to_the_end_is_not_sound(norm: str, whole: bool
     line = " iteration {:8}/    8000 | elapsed time per iteration (ms): 7613.1 | loss scale: 1.0 | grad norm: {} |\n"
     found = ask("".join(line.format(at, "0.741" if at < 9 else norm) for at in range(1, 15)))
     assert ("figure" not in codes(found), found["verdict"] == "no_fault_seen") == (whole, whole)
+
+
+HEAD = "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 5 iters: 20\n"
+RANKS = "".join(
+    f"#  Rank  {n} Group  0 Pid 4{n} on gpu0{n + 1} device  0 [0000:1b:00] NVIDIA H100 80GB HBM3\n" for n in (0, 1)
+)
+BROKEN = "gpu01: Test NCCL failure common.cu:1279 'remote process exited or there was a network error / '\n"
+
+
+def test_a_test_behind_one_that_failed_before_its_table_is_no_second_job_beside_it() -> None:
+    found = ask(f"{HEAD}{RANKS}{BROKEN}{HEAD}{RANKS}{BROKEN}")
+    assert "ranks_alone" not in [finding["cause"] for finding in found["findings"]]
+    assert found["line"]["line"] == 4
+    beside = ask(f"{HEAD}{RANKS.splitlines()[0]}\n" * 2)
+    assert [finding["cause"] for finding in beside["findings"]] == ["ranks_alone"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Downloading data: 100%|##########| 9990/9990 [00:00<00:00, 39.6MB/s]",
+        "Generating train split: 100%|##########| 2119719/2119719 [00:05<00:00, 356503.03 examples/s]",
+    ],
+)
+def test_what_comes_before_the_steps_is_no_end_of_a_job(line: str) -> None:
+    begun = "[rank0] world_size=16, NCCL version 2.21.5+cuda12.4\n"
+    assert ask(f"{begun}{line}\n[rank 2] Step: 1 | Loss: 10.9062\n")["verdict"] != "healthy"
+
+
+def test_a_label_of_a_node_is_no_end_of_a_job() -> None:
+    label = "machineconfiguration.openshift.io/state: Done"
+    found = ask(f"Name:    gpu01\nRoles:   worker\n    {label}\nCapacity:\n  nvidia.com/gpu:  8\n")
+    assert found["verdict"] == "no_fault_seen"

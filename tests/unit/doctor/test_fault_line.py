@@ -160,3 +160,13 @@ def test_the_nouns_of_a_line_that_a_program_printed_name_no_cause() -> None:
     line = "[ERROR] [tid 12727] detected an odd state of the transceiver on physical id 3 port 61"
     found = ask(line + "\n")
     assert (found["verdict"], causes(found), found["line"]["text"]) == ("cannot_tell", [], line)
+
+
+def test_what_a_bar_stands_before_is_quoted() -> None:
+    bar = "".join(f"\r{step}it [30:39,  3.21s/it]" for step in range(100, 160))
+    ended = "slurmstepd: error: *** JOB 4242 ON gpu01 CANCELLED AT 2026-02-03T04:10:12 DUE TO TIME LIMIT ***"
+    (finding,) = ask(f"{bar}{ended}\n")["findings"]
+    assert (finding["cause"], "JOB 4242 ON gpu01 CANCELLED" in finding["evidence"][0]["text"]) == (
+        "job_cancelled",
+        True,
+    )

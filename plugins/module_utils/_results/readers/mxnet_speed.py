@@ -194,8 +194,6 @@ class Reader(LogReader[SpeedLog]):
         except (ValueError, RecursionError):
             entry = match["value"]
         entry = entry if isinstance(entry, dict) and {"value", "metadata"} & entry.keys() else {"value": entry}
-        if match["key"] == "run_final":  # of v0.5, whose run_stop says nothing
-            self._mlperf.setdefault("status", "success")
         self._entry(rank, match["key"], entry.get("value"), entry.get("metadata"), float(match["time"]))
 
     def _mllog(self, rank: int | None, text: str) -> None:
