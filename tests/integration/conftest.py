@@ -1,12 +1,17 @@
-"""The files that take longest come first: no worker begins one when the others are nearly done."""
+"""The files that take longest come first: no worker begins one when the others are nearly done. Files whose jobs would
+be in each other's way are of one worker."""
 
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 HERE = pathlib.Path(__file__).parent
+# Role run looks at all processes of the machine, and refuses to start beside another job: one worker has these.
+TOGETHER = "tests/integration/live/"
 LONGEST = [
     HERE / name
     for name in (
@@ -42,3 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"tests/integration/conftest.py names what is not there: {', '.join(missing)}")
     place = {path: number for number, path in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+class ByFolder(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | None:
+    return ByFolder(config, log) if config.getoption("dist") == "loadfile" else None
