@@ -150,11 +150,8 @@ def test_a_run_that_is_cut_short_leaves_what_it_did_and_no_end(kind: signal.Sign
     for line in process.stdout:
         rest += line if sent else ""
         # Python drops an interrupt where it can raise none (a finalizer), and the play goes on: a person presses again.
-        if (
-            re.search(r"^TASK .*Publish", line)
-            if not sent
-            else line.startswith("TASK ") and time.monotonic() > sent + 1
-        ):
+        goes_on = sent and line.startswith("TASK ") and time.monotonic() > sent + 1
+        if goes_on or (not sent and re.search(r"^TASK .*Publish", line)):
             os.killpg(process.pid, kind)
             sent = time.monotonic()
     process.wait(timeout=60)
