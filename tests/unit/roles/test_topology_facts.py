@@ -79,7 +79,8 @@ def test_variables_of_all_esxi_hosts_are_read_once(name: str) -> None:
 def test_devices_are_read_if_a_vm_needs_them(first: dict[str, Any], other: dict[str, Any], read: bool) -> None:
     """Of one that is not the first, too; off without quotes is false."""
     find, task = load(PLAYBOOKS[0].parent / _PCI)
-    known = {"groups": {"gpu_vms": ["gpu01", "gpu02"]}, "hostvars": {"gpu01": first, "gpu02": other}}
+    told = {name: trust_as_template(text) for name, text in load(PLAYBOOKS[0].parent / _TOLD).items()}
+    known = {**told, "groups": {"gpu_vms": ["gpu01", "gpu02"]}, "hostvars": {"gpu01": first, "gpu02": other}}
     asked = trust_as_template(find["ansible.builtin.set_fact"]["pci_wanted"])
     assert Templar(DataLoader(), known).template(asked) is read
     assert (find["run_once"], task["when"]) == (True, "pci_wanted")
