@@ -77,9 +77,11 @@ def join(options: argparse.Namespace) -> Joined:
         torch.cuda.set_device(device)
     if options.threads:
         torch.set_num_threads(options.threads)
+    # A rank alone meets nobody, and needs no port that another job may have.
+    meeting = {"store": dist.HashStore()} if here.world == 1 else {"init_method": ranks.rendezvous(address, port)}
     dist.init_process_group(
         backend,
-        init_method=ranks.rendezvous(address, port),
+        **meeting,
         rank=here.rank,
         world_size=here.world,
         timeout=datetime.timedelta(seconds=options.init_timeout),

@@ -63,6 +63,11 @@ def test_its_figure_stands_beside_a_run_in_a_comparison() -> None:
     assert "1,998.25" in row["cells"] and "no exchange of gradients" in row["cells"][-1]
 
 
+def test_another_size_than_ours_stands_in_the_note() -> None:
+    (figure,) = read_log(PLAIN.replace('"train_img_size": 224', '"train_img_size": 288'), "timm")["figures"]
+    assert figure["note"] == f"{timm.NOTE}; NHWC; 288 pixels"
+
+
 def test_several_ranks_are_several_measurements_and_never_added() -> None:
     text = "".join(tag(rank, PLAIN.replace("1998.25", f"{1998 - rank}.25")) for rank in (0, 1))
     found = timm.read(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 from types import ModuleType
@@ -43,6 +44,16 @@ def test_two_ranks_train_together_and_their_log_is_a_good_result(tmp_path: pathl
     assert first["exchange"] is None, "on CPUs nothing is measured that was not asked for"
     assert [step.step for step in result.steps if step.rank == 0] == [1, 2, 3]
     assert json.loads((tmp_path / "all.json").read_text())["ranks"] == [dict(first), dict(second)]
+
+
+@needs_torch
+def test_a_rank_alone_needs_no_port() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        alone = start(0, 1, other.getsockname()[1])
+        _out, err = alone.communicate(timeout=240)
+    assert alone.returncode == 0, err
 
 
 @needs_torch

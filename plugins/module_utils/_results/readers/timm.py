@@ -43,12 +43,13 @@ class Measured:
     def figure(self, alone: bool) -> dict[str, Any]:
         """As `compare_figures` takes it. Ranks that share nothing are never added; ``alone``: there is no other one."""
         settings = {"precision": self.precision, "batch": self.batch}
+        pixels = f"{self.image_size} pixels" if self.image_size not in (None, 224) else ""  # ours are 224
         return {
             "name": f"timm {self.model}" + ("" if alone or self.rank is None else f", rank {self.rank}"),
             "images_per_second": self.images_per_second,
             "nodes": 1,
             "ranks": 1,
-            "note": NOTE + (f"; {self.layout}" if self.layout else ""),
+            "note": "; ".join(filter(None, (NOTE, self.layout, pixels))),
             **{key: value for key, value in settings.items() if value is not None},
         }
 
