@@ -145,6 +145,7 @@ def test_probe_and_training_write_their_path_into_files_on_the_same_network(tmp_
     probe, timed = outcome.environment(0), outcome.environment(1)
     assert (probe["NCCL_DEBUG"], probe["NCCL_NET"]) == ("INFO", "IB")
     assert probe["NCCL_DEBUG_FILE"] == "/tmp/rocemesh-nccl-one.%h.%p.log"
+    assert probe["NCCL_RUN_RAS_DIAGNOSTICS"] == "1"
     assert timed == {**QUIET, **OBSERVED}
     assert outcome.calls[0][-4:] == ["--num_batches", "5", "--num_warmup_batches", "1"]
     assert outcome.calls[1][-4:] != outcome.calls[0][-4:]
@@ -222,6 +223,8 @@ def test_gid_index_of_each_node_is_set_there(tmp_path: Path) -> None:
     outcome = play(tmp_path, Job(hosts=HOSTS), run_rdma_found=found, run_rdma_dscp=10, run_rdma_dscp_found=DSCP)
     assert outcome.failed == ""
     assert "NCCL_IB_GID_INDEX" not in outcome.environment(1)
+    # NCCL's diagnostics would call these variables, which differ by intent, a mismatch.
+    assert "NCCL_RUN_RAS_DIAGNOSTICS" not in outcome.environment(0)
     assert outcome.environment(1)["NCCL_IB_TC"] == "42", "what somebody gave goes before what was found"
     script = outcome.calls[1][outcome.calls[1].index("sh") + 2]
     assert 'gpu02) export NCCL_IB_GID_INDEX="${NCCL_IB_GID_INDEX:-5}"' in script
