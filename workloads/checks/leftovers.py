@@ -11,7 +11,8 @@ Usage: leftovers.py list SITE                  what runs here, and the job of th
        leftovers.py jobs SECONDS FOLDER ...    in the head's container: which of these jobs are over; waits at most so
                                                long for one whose owner does not ask for it any more
        leftovers.py end SECONDS FOLDER ...     end the processes of these jobs; SECONDS before SIGKILL
-       leftovers.py look SECONDS FOLDER        what the processes of this job do for so long; touches none of them
+       leftovers.py look SECONDS FOLDER        what the processes of this job do for so long, and what NCCL's RAS (from
+                                               2.28.7 on) says of its ranks; touches none of them
 Prints one JSON line. Exit status 0, or 1 if something could not be ended.
 
 Only processes in this process's own PID namespace are looked at, never the caller itself or its ancestors.
@@ -27,6 +28,7 @@ import os
 import pwd
 import re
 import signal
+import socket
 import sys
 import time
 from typing import Any, Callable, Sequence
@@ -38,6 +40,8 @@ SCRIPTS = frozenset(
     ("resnet50.py", "tf_cnn_benchmarks.py", "allreduce.py", "bandwidth.py", "scaling.py", "scoring.py", "training.py")
 )
 _GPU = re.compile(r"^/dev/nvidia\d+$")
+RAS = "localhost:28028"  # where NCCL listens unless NCCL_RAS_ADDR says otherwise (NCCL documentation, RAS)
+RAS_PATIENCE = 5  # seconds in which NCCL asks the other processes
 STEP = 0.2  # seconds between two looks
 
 
@@ -316,6 +320,37 @@ def standing(
     return found
 
 
+def ras(address: str, patience: int = RAS_PATIENCE) -> dict[str, Any]:
+    """What NCCL says of the largest communicator of the job that has a process here.
+
+    {"begun": rank -> collectives that it has begun, "lost": ranks without an answer}; both empty where nothing listens,
+    NCCL is older than 2.28.7, or two communicators are as large. Source: NCCL's src/ras/client.cc, client_support.cc.
+    """
+    host, _colon, port = address.rpartition(":")
+    nothing: dict[str, Any] = {"begun": {}, "lost": []}
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), 2) as wire:
+            wire.settimeout(3 * patience)
+            answer = wire.makefile("rb")
+            for line in ("CLIENT PROTOCOL 2", f"TIMEOUT {patience}", "SET FORMAT json"):
+                wire.sendall(line.encode() + b"\n")
+                if b"ERROR" in answer.readline():
+                    return nothing
+            wire.sendall(b"VERBOSE STATUS\n")
+            found = sorted(json.loads(answer.read())["communicators"], key=lambda each: each["size"])
+        if not found or (len(found) > 1 and found[-1]["size"] == found[-2]["size"]):
+            return nothing
+        ranks = {each["rank"]: sum(each["collective_counts"].values()) for each in found[-1]["ranks"]}
+        return {"begun": ranks, "lost": sorted(each["rank"] for each in found[-1]["missing_ranks"])}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # nothing there, or not as described
+        return nothing
+
+
+def _ras_of(proc: str, own_pid: int, folder: str) -> dict[str, Any]:
+    ours = [str(process.pid) for process in read(proc, own_pid) if process.mark == folder]
+    return ras(next((said for said in (_told(proc, name, "NCCL_RAS_ADDR") for name in ours) if said), RAS))
+
+
 def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
     try:
@@ -330,7 +365,8 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps({"ended": sorted(ended), "left": sorted(left)}))
             return 1 if left else 0
         if words[0] == "look" and len(words) == 3:
-            print(json.dumps({"processes": standing("/proc", os.getpid(), words[2], float(words[1]))}))
+            seen = standing("/proc", os.getpid(), words[2], float(words[1]))
+            print(json.dumps({"processes": seen, "ras": _ras_of("/proc", os.getpid(), words[2]) if seen else {}}))
             return 0
     except (IndexError, ValueError):
         pass

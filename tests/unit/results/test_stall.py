@@ -40,7 +40,8 @@ def looks(**special: Any) -> list[dict[str, Any]]:
             process(None, command="orted -mca ess env"),
             *(process(n, **special.get(f"rank{n}", {})) for n in ranks),
         ]
-        found.append({"item": host, "rc": 0, "stdout": json.dumps({"processes": told})})
+        answer = {"processes": told, "ras": special.get("ras", {})}
+        found.append({"item": host, "rc": 0, "stdout": json.dumps(answer)})
     return found
 
 
@@ -146,3 +147,30 @@ def test_an_answer_that_is_none_is_a_host_that_did_not_answer(answer: str) -> No
 def test_a_job_that_was_ended_without_a_look_is_still_told_by_its_steps() -> None:
     found = mpirun_failure({"rc": 143, "stalled": True, "silent": 9.0, "stdout": steps(40, 30, 40, 40)}, HOSTS)
     assert named(found) == ("rank_stuck", ["gpu01"], 1)
+
+
+def ras(*begun: int, lost: tuple[int, ...] = ()) -> dict[str, Any]:
+    return {"begun": {rank: count for rank, count in enumerate(begun) if rank not in lost}, "lost": list(lost)}
+
+
+def test_the_rank_that_has_begun_fewer_collectives_holds_the_others_up() -> None:
+    found = why(ras=ras(1204, 1204, 1203, 1204))
+    assert named(found) == ("rank_stuck", ["gpu02"], 2)
+    assert "1203" in found["message"] and "1204" in found["message"]
+
+
+def test_a_rank_that_nccl_has_lost_is_named_before_what_others_did() -> None:
+    assert named(why(ras=ras(1204, 1204, 1204, 1203, lost=(1,)))) == ("rank_stuck", ["gpu01"], 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [ras(1204, 1204, 1204, 1204), ras(1200, 1204, 1204, 1204), ras(1, 2, 3, 4), ras(1, 1, 1, 4), {}, ras(lost=(0, 1))],
+    ids=["alike", "rank-0-waits-for-its-log", "all-differ", "most-are-behind", "nothing", "too-many-lost"],
+)
+def test_counts_that_name_no_rank_accuse_none(said: dict[str, Any]) -> None:
+    assert why(ras=said)["rank"] == why()["rank"] and why(ras=said)["hosts"] == why()["hosts"]
+
+
+def test_a_step_that_was_printed_goes_before_counts() -> None:
+    assert named(why(steps(40, 40, 40, 30), ras=ras(5, 4, 5, 5)))[2] == 3

@@ -8,8 +8,10 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from types import ModuleType
 from typing import Any, Callable, Iterator
@@ -408,3 +410,59 @@ def test_a_look_sees_a_stopped_process_and_leaves_it_as_it_is(job: pathlib.Path)
     assert {pid: told[pid]["state"] for pid in ranks} == {ranks[0]: "T", ranks[1]: "S"}
     again = {each["pid"]: each["state"] for each in call("leftovers.py", "look", "0", str(job))["processes"]}
     assert again[ranks[0]] == "T" and all(there(pid) for pid in ranks)
+
+
+@contextlib.contextmanager
+def nccl(*answers: bytes) -> Iterator[str]:
+    """NCCL's RAS on loopback: the first answers are of one line each, behind the last one it hangs up."""
+
+    def serve() -> None:
+        wire = listener.accept()[0]
+        with wire, wire.makefile("rb") as asked:
+            for answer in answers:
+                asked.readline()
+                wire.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(10)
+
+
+HELLO = (b"SERVER PROTOCOL 2\n", b"OK\n", b"OK\n")
+NOTHING = {"begun": {}, "lost": []}
+
+
+def test_nccl_says_what_each_rank_has_begun(leftovers: ModuleType) -> None:
+    recorded = (pathlib.Path(__file__).parents[1] / "results/fixtures/h200/ras.json").read_bytes()
+    with nccl(*HELLO, recorded) as address:
+        assert leftovers.ras(address) == {"begun": {0: 3, 1: 3}, "lost": []}
+    answer = json.loads(recorded)
+    job = answer["communicators"][0]
+    job["missing_ranks"] = [{"rank": job["ranks"].pop(1)["rank"], "status": {"considered_dead": True}}]
+    answer["communicators"].append({**job, "size": 1})
+    with nccl(*HELLO, json.dumps(answer).encode()) as address:
+        assert leftovers.ras(address) == {"begun": {0: 3}, "lost": [1]}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (*HELLO, b'{"communicators": []}'),
+        (*HELLO, json.dumps({"communicators": 2 * [{"size": 2, "ranks": [], "missing_ranks": []}]}).encode()),
+        (*HELLO, b"NCCL version 2.27.7 compiled with CUDA 12.9\n"),
+        (b"SERVER PROTOCOL 2\n", b"OK\n", b"ERROR: Unknown command SET FORMAT json\n"),
+        (b"HTTP/1.1 400 Bad Request\r\n",),
+        (*HELLO, b'{"communicators": 3}'),
+    ],
+    ids=["none", "two-alike", "text", "older", "another-program", "another-form"],
+)
+def test_what_is_not_known_of_the_ranks_is_left_out(leftovers: ModuleType, answers: tuple[bytes, ...]) -> None:
+    with nccl(*answers) as address:
+        assert leftovers.ras(address, 1) == NOTHING
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:1", "localhost", "[::1]:port"])
+def test_where_nothing_listens_nothing_is_known(leftovers: ModuleType, address: str) -> None:
+    assert leftovers.ras(address) == NOTHING

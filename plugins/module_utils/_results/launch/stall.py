@@ -1,7 +1,7 @@
 """Who keeps a silent job from going on: what each rank did on its host before the job was ended, its last step. Pure.
 
 In a training that exchanges gradients all ranks stand, because one does. That one is stopped, waits in the kernel for
-a device or a disk, sits in a container that does not answer, or has done fewer steps than the others: each of these is
+a device or a disk, sits in a container that does not answer, or has done less than the others: each of these is
 a fact about the rank itself, which no other rank has to report.
 """
 
@@ -27,19 +27,22 @@ class Process:
     host: str
     rank: int | None
     pid: int
+    cpu: float
     state: str
     waits_in: str
-    cpu: float
     command: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Stall:
-    """``silent``: seconds without a new line; ``unanswered``: host to why it could not be checked."""
+    """``silent``: seconds without a new line; ``unanswered``: host to why it could not be checked. By NCCL's RAS,
+    ``begun``: rank to collectives that it has begun; ``lost``: ranks without an answer."""
 
     silent: float
     seen: tuple[Process, ...] = ()
     unanswered: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    begun: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    lost: tuple[int, ...] = ()
 
 
 def read(silent: Any, looks: Any) -> Stall:
@@ -47,33 +50,25 @@ def read(silent: Any, looks: Any) -> Stall:
     is not such an answer is a host that did not answer."""
     seen: list[Process] = []
     unanswered: dict[str, str] = {}
+    ras: Mapping[str, Any] = {}
     for look in looks if isinstance(looks, (list, tuple)) else ():
         item = look.get("item") if isinstance(look, Mapping) else None
         if not isinstance(item, Mapping) or not item.get("name"):
             continue
         host = str(item["name"])
         try:
-            found = json.loads(look.get("stdout") or "")["processes"]
-            seen += [
-                Process(
-                    host,
-                    None if each["rank"] is None else int(each["rank"]),
-                    int(each["pid"]),
-                    str(each["state"])[:1],
-                    str(each["waits_in"])[:60],
-                    float(each["cpu"]),
-                    str(each["command"])[:80],
-                )
-                for each in found
-            ]
-        except (ValueError, TypeError, KeyError):
+            answer = json.loads(look.get("stdout") or "")
+            for each in answer["processes"]:
+                words = [str(each[key])[:width] for key, width in (("state", 1), ("waits_in", 60), ("command", 80))]
+                rank = None if each["rank"] is None else int(each["rank"])
+                seen.append(Process(host, rank, int(each["pid"]), float(each["cpu"]), *words))
+            ras = ras if ras.get("begun") else answer.get("ras") or {}
+        except (ValueError, TypeError, KeyError, AttributeError):
             why = str(look.get("msg") or look.get("stderr") or "no answer").strip().splitlines() or ["no answer"]
             unanswered[host] = why[0][:160]
-    try:
-        seconds = float(silent)
-    except (ValueError, TypeError):
-        seconds = 0.0
-    return Stall(seconds, tuple(seen), unanswered)
+    begun = {int(rank): int(count) for rank, count in ras.get("begun", {}).items()}
+    seconds = float(silent) if isinstance(silent, (int, float)) else 0.0
+    return Stall(seconds, tuple(seen), unanswered, begun, tuple(ras.get("lost", ())))
 
 
 def _by_rank(stall: Stall) -> dict[int, list[Process]]:
@@ -116,18 +111,23 @@ def behind(
     """The rank that did less than the others. ``steps``: the last step that each rank printed; ``spoke``: ranks that
     said a word."""
 
-    def of(situation: str, ranks: Sequence[int], why: str) -> Diagnosis:
-        hosts = {places[rank] for rank in ranks if rank in places}
-        return _stuck(situation, ranks, hosts, who=numbered(ranks), why=why)
+    def of(kind: str, ranks: Sequence[int], why: str) -> Diagnosis:
+        return _stuck(kind, ranks, {places[rank] for rank in ranks if rank in places}, who=numbered(ranks), why=why)
 
     silent = sorted(rank for rank in places if rank not in spoke) if spoke else []
     if silent and len(silent) * 2 < len(places):
         return of("differs", silent, "never said a word, the others did")
-    most = max(steps.values(), default=0)
-    late = sorted(rank for rank, step in steps.items() if step < most)
-    if late and len(late) * 2 <= len(steps):
-        last = min(steps[rank] for rank in late)
-        return of("differs", late, f"stood still after step {last}, the others at {most}")
+    if stall.lost and len(stall.lost) <= len(stall.begun):
+        return of("differs", stall.lost, "is lost to NCCL's RAS, the others answer")
+    for done, how in (
+        (steps, "stood still after step {}, the others at {}"),
+        (stall.begun, "has begun {} of NCCL's collectives, the others {}"),
+    ):
+        most = max(done.values(), default=0)
+        late = sorted(rank for rank, number in done.items() if number < most)
+        # Rank 0 alone waits for its GPU where only it writes a log: the others begin more without having done more.
+        if late and len(late) * 2 <= len(done) and (late != [0] or done is steps):
+            return of("differs", late, how.format(min(done[rank] for rank in late), most))
     shares = {rank: sum(process.cpu for process in each) for rank, each in _by_rank(stall).items()}
     for kind, odd in (
         ("computes, while the others sleep", [rank for rank, share in shares.items() if share >= _BUSY]),
