@@ -31,7 +31,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 MARK = "ROCEMESH_JOB"
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "RANK")  # what says the number of a rank, in this order
@@ -320,11 +320,12 @@ def standing(
     return found
 
 
-def ras(address: str, patience: int = RAS_PATIENCE) -> dict[str, Any]:
-    """What NCCL says of the largest communicator of the job that has a process here.
+def ras(address: str, pids: Sequence[int], patience: int = RAS_PATIENCE) -> dict[str, Any]:
+    """What NCCL says of the largest communicator of the job that these processes belong to.
 
-    {"begun": rank -> collectives that it has begun, "lost": ranks without an answer}; both empty where nothing listens,
-    NCCL is older than 2.28.7, or two communicators are as large. Source: NCCL's src/ras/client.cc, client_support.cc.
+    {"begun": rank -> collectives that it has begun, "lost": ranks without an answer}; both empty where nothing listens
+    or another job does, NCCL is older than 2.28.7, or two communicators are as large. Source: NCCL's src/ras/client.cc
+    and client_support.cc.
     """
     host, _colon, port = address.rpartition(":")
     nothing: dict[str, Any] = {"begun": {}, "lost": []}
@@ -340,15 +341,18 @@ def ras(address: str, patience: int = RAS_PATIENCE) -> dict[str, Any]:
             found = sorted(json.loads(answer.read())["communicators"], key=lambda each: each["size"])
         if not found or (len(found) > 1 and found[-1]["size"] == found[-2]["size"]):
             return nothing
+        if not any(each["pid"] in pids for each in found[-1]["ranks"]):
+            return nothing
         ranks = {each["rank"]: sum(each["collective_counts"].values()) for each in found[-1]["ranks"]}
         return {"begun": ranks, "lost": sorted(each["rank"] for each in found[-1]["missing_ranks"])}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # nothing there, or not as described
         return nothing
 
 
-def _ras_of(proc: str, own_pid: int, folder: str) -> dict[str, Any]:
-    ours = [str(process.pid) for process in read(proc, own_pid) if process.mark == folder]
-    return ras(next((said for said in (_told(proc, name, "NCCL_RAS_ADDR") for name in ours) if said), RAS))
+def _ras_of(proc: str, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    pids = [each["pid"] for each in seen]
+    said = (_told(proc, str(pid), "NCCL_RAS_ADDR") for pid in pids)
+    return ras(next(filter(None, said), RAS), pids) if pids else {}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -366,7 +370,7 @@ def main(arguments: Sequence[str]) -> int:
             return 1 if left else 0
         if words[0] == "look" and len(words) == 3:
             seen = standing("/proc", os.getpid(), words[2], float(words[1]))
-            print(json.dumps({"processes": seen, "ras": _ras_of("/proc", os.getpid(), words[2]) if seen else {}}))
+            print(json.dumps({"processes": seen, "ras": _ras_of("/proc", seen)}))
             return 0
     except (IndexError, ValueError):
         pass

@@ -437,13 +437,15 @@ NOTHING = {"begun": {}, "lost": []}
 def test_nccl_says_what_each_rank_has_begun(leftovers: ModuleType) -> None:
     recorded = (pathlib.Path(__file__).parents[1] / "results/fixtures/h200/ras.json").read_bytes()
     with nccl(*HELLO, recorded) as address:
-        assert leftovers.ras(address) == {"begun": {0: 3, 1: 3}, "lost": []}
+        assert leftovers.ras(address, [1, 848]) == {"begun": {0: 3, 1: 3}, "lost": []}
+    with nccl(*HELLO, recorded) as address:
+        assert leftovers.ras(address, [1]) == NOTHING, "of another job"
     answer = json.loads(recorded)
     job = answer["communicators"][0]
     job["missing_ranks"] = [{"rank": job["ranks"].pop(1)["rank"], "status": {"considered_dead": True}}]
     answer["communicators"].append({**job, "size": 1})
     with nccl(*HELLO, json.dumps(answer).encode()) as address:
-        assert leftovers.ras(address) == {"begun": {0: 3}, "lost": [1]}
+        assert leftovers.ras(address, [847]) == {"begun": {0: 3}, "lost": [1]}
 
 
 @pytest.mark.parametrize(
@@ -460,9 +462,9 @@ def test_nccl_says_what_each_rank_has_begun(leftovers: ModuleType) -> None:
 )
 def test_what_is_not_known_of_the_ranks_is_left_out(leftovers: ModuleType, answers: tuple[bytes, ...]) -> None:
     with nccl(*answers) as address:
-        assert leftovers.ras(address, 1) == NOTHING
+        assert leftovers.ras(address, [847], 1) == NOTHING
 
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1:1", "localhost", "[::1]:port"])
 def test_where_nothing_listens_nothing_is_known(leftovers: ModuleType, address: str) -> None:
-    assert leftovers.ras(address) == NOTHING
+    assert leftovers.ras(address, [847]) == NOTHING
