@@ -43,6 +43,10 @@ def test_what_was_decided_right_stays_decided(said: dict[str, dict[str, Any]]) -
         ("cf_mpi_nofinalize", "application_failed"),
         ("cf_heap", "application_failed"),
         ("jax_tracer", "application_failed"),
+        ("stall_blocking", "rank_missing"),
+        ("rank_frozen", "rank_missing"),
+        ("hf_no_network", "hub_not_reached"),
+        ("perf_no_lib", "application_failed"),
     ],
 )
 def test_classes_of_misses_are_mended(said: dict[str, dict[str, Any]], name: str, cause: str) -> None:
