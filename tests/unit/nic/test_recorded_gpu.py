@@ -29,9 +29,8 @@ def run(argv: Sequence[str], timeout: float) -> Finished:
     if os.path.basename(argv[0]) == "dmesg":
         return Finished(0, "[    0.000000] Linux version 6.18.44\n", "")
     name = NAMES.get(" ".join([os.path.basename(argv[0]), *argv[1:]]))
-    return Finished(
-        0, recorded(name) if name else "", ""
-    )  # `nvidia-smi nvlink -s` printed nothing: no NVLink in this VM
+    # `nvidia-smi nvlink -s` printed nothing: no NVLink in this VM.
+    return Finished(0, recorded(name) if name else "", "")
 
 
 def test_the_state_of_the_gpu() -> None:
