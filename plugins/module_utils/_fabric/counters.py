@@ -12,7 +12,7 @@ import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .judge import Place, nics
+from .judge import Place
 from .model import Fabric
 from .reach import fault
 
@@ -77,7 +77,7 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
     given: list[Finding] = []
     explained: set[int] = set()
     for each in measured:
-        own = nics(fabric, each.place)
+        own = each.place.nics(fabric, "pair")
         explained.update(own if each.place.kind != "pair" else ())
         total: collections.Counter[str] = collections.Counter()
         for nic in own:

@@ -59,6 +59,12 @@ class Place:
     def key(self) -> tuple[str, tuple[int, ...], str]:
         return self.kind, self.members, self.switch
 
+    def nics(self, fabric: Fabric, *kinds: str) -> list[int]:
+        """Of a host, a NIC, or one of these kinds; none of any other."""
+        if self.kind == "host":
+            return fabric.nics_of(self.members[0])
+        return list(self.members) if self.kind in ("nic", *kinds) else []
+
 
 @dataclasses.dataclass(frozen=True)
 class Places:
@@ -294,7 +300,7 @@ def wanted(fabric: Fabric, places: Places) -> list[Pair]:
     """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
     suspects: set[int] = set()
     for place in (*places.accused, *places.open):
-        suspects.update(nics(fabric, place))
+        suspects.update(place.nics(fabric, "pair"))
     tests: list[Pair] = []
     for place in (*places.accused, *places.open):
         if place.kind in ("fabric", "rail", "switch"):
@@ -302,15 +308,9 @@ def wanted(fabric: Fabric, places: Places) -> list[Pair]:
         if place.kind == "pair":
             tests += [place.members if turn % 2 else place.members[::-1] for turn in range(REPEATS)]  # type: ignore[misc]
         times = 2 if place.kind == "pair" else 1 if place.kind == "host" else REPEATS
-        for nic in nics(fabric, place):
+        for nic in place.nics(fabric, "pair"):
             tests += _with_others(fabric, nic, suspects, times)
     return tests
-
-
-def nics(fabric: Fabric, place: Place) -> list[int]:
-    if place.kind == "host":
-        return fabric.nics_of(place.members[0])
-    return list(place.members) if place.kind in ("nic", "pair") else []
 
 
 def _with_others(fabric: Fabric, nic: int, suspects: set[int], times: int) -> list[Pair]:

@@ -112,9 +112,10 @@ class Measured:
     simulated: bool = False
 
 
-def measured(rounds: Sequence[Round], programs: int, got: Replies) -> Measured:
-    """Values in the order of the plan. What a host that is missing should have measured is NaN: unknown."""
-    result = Measured([[] for _program in range(programs)], [])
+def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measured | None = None) -> Measured:
+    """Values in the order of the plan, behind those of ``before``. What a host that is missing should have measured is
+    NaN: unknown."""
+    result = before or Measured([[] for _program in range(programs)], [])
     values: dict[tuple[int, int, int, int], float] = {}
     tables = _Tables()
     for document in got.by_host.values():
