@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.figures.detours import Detour
@@ -116,6 +116,18 @@ def rows(given: Any) -> list[Mapping[str, Any]]:
     return [each for each in given or () if isinstance(each, Mapping)]
 
 
+def host_of(said: Mapping[str, Any], key: str = "host") -> str:
+    """The host that a rank or a NIC names; empty: none."""
+    return short(str(said.get(key) or ""))
+
+
+def ends(pairs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Of each pair of ranks in NCCL's log both ends: host, rank, and what is said of it (path, devices)."""
+    for pair in pairs:
+        for end, side in (("source", "send"), ("target", "receive")):
+            yield host_of(pair, f"{end}_host"), pair.get(end), pair.get(side) or {}
+
+
 def networks(given: Any) -> tuple[str, ...]:
     """CIDRs out of one text (separated by commas or blanks) or a list. Raises RefusedError for anything else."""
     parts = given.replace(",", " ").split() if isinstance(given, str) else given
@@ -152,7 +164,7 @@ def gathered(job: Job, path: Mapping[str, Any] | None) -> dict[str, set[str]]:
     node_of = {short(name): node for node, name in job.hosts.items()}
     found: dict[str, set[str]] = {}
     for hca in rows((path or {}).get("hcas")):
-        node = node_of.get(short(str(hca.get("host") or "")))
+        node = node_of.get(host_of(hca))
         port = hca.get("port", 1)
         if node is not None and hca.get("name"):
             found.setdefault(node, set()).update(
