@@ -201,6 +201,11 @@ def _forms_by_end() -> Mapping[str, Callable[[Any], str]]:
     return {end: _pattern(**entry) for end, entry in table("by_end").items()}
 
 
+@functools.lru_cache(maxsize=None)
+def _ranges() -> Mapping[str, Mapping[str, Any]]:
+    return {name: row for row in table("ranges") for name in row["of"]}
+
+
 def is_secret(name: str, option: Mapping[str, Any]) -> bool:
     """An environment may hold one."""
     return bool(option.get("no_log")) or name.endswith(("password", "_pass", "_token", "_env"))
@@ -212,9 +217,14 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if (secret and _NO_SECRET.match(text)) or ((secret or option.get("type") == "str") and _PLACEHOLDER.match(text)):
         yield "the real one, not a placeholder"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        allowed = table("ranges").get(name) or (((0, float("inf")),) if _from_zero(option) else ())
-        if allowed and not any(least <= value <= most for least, most in allowed):
-            yield " or ".join(_range(least, most) for least, most in allowed)
+        default = option.get("default")
+        negative = isinstance(default, (int, float)) and default < 0
+        wanted = _ranges().get(name) or ({} if negative else {"least": 0})
+        least, most, also = (wanted.get(word) for word in ("least", "most", "also"))
+        inside = not wanted or value == also or (least <= value and (most is None or value <= most))
+        if not inside:
+            text = f"{least} or more" if most is None else f"{least} to {most}"
+            yield text if also is None else f"{also} or {text}"
     known = table("words").get(name)
     if known and not {str(each).partition("*")[0] for each in value or ()} <= set(known):
         yield f"a list of {', '.join(known)}"
@@ -227,17 +237,6 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
         for key, each in (option.get("options") or {}).items():
             if value.get(key) is not None:
                 yield from (f"{key}: {words}" for words in refusals(f"{name}.{key}", each, value[key]))
-
-
-def _from_zero(option: Mapping[str, Any]) -> bool:
-    default = option.get("default")
-    return not (isinstance(default, (int, float)) and default < 0)
-
-
-def _range(least: float, most: float) -> str:
-    if least == most:
-        return str(least)
-    return f"{least} or more" if most >= 10**9 else f"{least} to {most}"
 
 
 def shown(value: Any, *, secret: bool, most: int = 60) -> str:
