@@ -176,7 +176,7 @@ class _Check:
         return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
-        slot = schedule.slot_seconds(self.options.seconds, 1, self.options.startup)
+        slot = self.options.seconds + self.options.startup
         limit = len(rounds) * len(self.commands) * slot + 30
         if name == "reach":  # one that answers no peer is asked for 0.75 s by each of its peers, one after the other
             limit = max(120.0, 60.0 + 0.8 * len(rounds))

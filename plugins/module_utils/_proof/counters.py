@@ -105,7 +105,11 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
     if still:
         doubts.wrong.append(f"nothing moved at {few(still)}")
     least, packets = min(moved.values()), any(not _is_count(seen.get("sent_bytes")) for seen in places.values())
-    shown = _most(least) if packets else f"at least {_gb(least)}"
+
+    def amount(value: float) -> str:
+        return f"{_gb(value)} at most (counted in packets)" if packets else _gb(value)
+
+    shown = amount(least) if packets else f"at least {_gb(least)}"
     if due is None or not math.isfinite(due.gradient_bytes) or due.gradient_bytes <= 0 or due.nodes < 2:
         doubts.missing.append(f"{shown} moved everywhere, but what the run had to move is not known")
         return ""
@@ -118,15 +122,12 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
     if short:
         there = min(moved[place] for place in short)
         doubts.wrong.append(
-            f"too little moved at {few(short)}: {_most(there) if packets else _gb(there)}, "
-            f"{_gb(due.each)} were due at each node, {_gb(due.everywhere)} everywhere"
+            f"too little moved at {few(short)}: {amount(there)}, {_gb(due.each)} were due at each node, "
+            f"{_gb(due.everywhere)} everywhere"
         )
     whole = sum(moved.values())
     if not partly and not short and not still and whole < COUNTED_SHARE * due.everywhere:
-        doubts.wrong.append(
-            f"too little moved: {_most(whole) if packets else _gb(whole)} at all places together, "
-            f"{_gb(due.everywhere)} were due"
-        )
+        doubts.wrong.append(f"too little moved: {amount(whole)} at all places together, {_gb(due.everywhere)} were due")
     if not packets:
         most = {place: max(seen["sent_bytes"], seen["received_bytes"]) for place, seen in places.items()}
         over = [f"{place} ({_gb(value)})" for place, value in most.items() if value > due.most_each]
@@ -143,10 +144,6 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
 def _beyond(seen: Mapping[str, Any]) -> bool:
     moved = [seen[key] for key in ("sent_bytes", "received_bytes") if _is_count(seen.get(key))]
     return bool(moved) and max(moved) > seen["most_bytes"] * (1 + MEASUREMENT_MARGIN)
-
-
-def _most(value: float) -> str:
-    return f"{_gb(value)} at most (counted in packets)"
 
 
 def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
