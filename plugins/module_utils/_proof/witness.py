@@ -27,7 +27,6 @@ class Witness(NamedTuple):
     name: str
     title: str
     judge: Callable[[Evidence, Doubts], str]
-    needs: str
     needed: bool = True
     decides: bool = True
     spares: Sequence[str] = ()
