@@ -7,7 +7,6 @@ NVLinks there should be.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -17,7 +16,7 @@ from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
 from .._yaml_files import Beside
 from .judge import Place
-from .model import usual
+from .model import by_key, usual
 from .reach import fault
 
 _TABLE = Beside(__file__, "gpus.yml")
@@ -97,9 +96,7 @@ def _on_bus(given: Mapping[str, Any]) -> bool:
 
 def _who_has(values: Mapping[str, Any]) -> str:
     """``values``: of hosts, by their names."""
-    hosts: dict[Any, list[str]] = {}
-    for host, value in values.items():
-        hosts.setdefault(value, []).append(host)
+    hosts = by_key((value, host) for host, value in values.items())
     return ", ".join(f"{value} on {listed(names, _NAMED)}" for value, names in sorted(hosts.items()))
 
 
@@ -186,10 +183,7 @@ def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable
 
 def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Finding]:
     """What only the others of the same model tell: their links."""
-    models: dict[str, list[_Gpu]] = collections.defaultdict(list)
-    for gpu in gpus:
-        models[gpu.model].append(gpu)
-    for model, alike in models.items():
+    for model, alike in by_key((gpu.model, gpu) for gpu in gpus).items():
         links_of = [gpu.state["nvlinks_active"] for gpu in alike if gpu.state.get("nvlinks_active") is not None]
         most, share = usual(links_of)
         width = max((gpu.state.get("pcie_width") or 0 for gpu in alike), default=0)
@@ -239,11 +233,11 @@ def _weak(gpus: Sequence[_Gpu]) -> Iterable[str]:
 
 
 def _unreadable(given: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
-    reasons: dict[str, list[str]] = {}
-    for host, each in given.items():
-        for entry in each.get("unreadable") or ():
-            text = f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}"
-            reasons.setdefault(text, []).append(host)
+    reasons = by_key(
+        (f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}", host)
+        for host, each in given.items()
+        for entry in each.get("unreadable") or ()
+    )
     for text, hosts in reasons.items():
         yield f"GPUs of {listed(hosts, _NAMED)}: {text}"
 
@@ -309,13 +303,9 @@ def _pcie(state: Mapping[str, Any]) -> str:
 
 def merged(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     """Equal GPUs of a host in one row, and hosts whose rows are equal; cells in the order of `columns`."""
-    of_host: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        values = tuple(str(row.get(key, "")) for key in columns() if key != "gpu")
-        of_host.setdefault(values, []).append(str(row.get("gpu", "")))
-    of_all: dict[tuple[str, ...], list[str]] = {}
-    for values, numbers in of_host.items():
-        of_all.setdefault((_spans(numbers), *values[1:]), []).append(values[0])
+    keys = [key for key in columns() if key != "gpu"]
+    of_host = by_key((tuple(str(row.get(key, "")) for key in keys), str(row.get("gpu", ""))) for row in rows)
+    of_all = by_key(((_spans(numbers), *values), host) for (host, *values), numbers in of_host.items())
     return [(listed(hosts, _NAMED), *values) for values, hosts in of_all.items()]
 
 

@@ -16,7 +16,7 @@ import math
 import statistics
 from typing import Mapping, Sequence
 
-from .model import Fabric
+from .model import Fabric, by_key
 from .schedule import Pair, Sweep, Tournament
 
 DROP = 0.12
@@ -108,11 +108,8 @@ def judge(fabric: Fabric, seen: Sequence[Sample], drop: float = DROP, enough: in
 
 
 def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _Group]:
-    values: dict[Pair, list[Sequence[float]]] = collections.defaultdict(list)
-    for each in seen:
-        values[group_of(each.sweep, fabric)].append(each.values)
     result = {}
-    for key, parts in values.items():
+    for key, parts in by_key((group_of(each.sweep, fabric), each.values) for each in seen).items():
         total = sum(map(len, parts))
         step = max(1, total // _SAMPLE)
         sample = [value for part in parts for value in part[::step] if value > 0]
@@ -280,9 +277,7 @@ class _Search:
 
     def _pairs(self) -> None:
         """What no NIC, host or switch explains: one pair, if it was bad each time, or something seen once."""
-        rest: dict[Pair, list[tuple[int, int, float]]] = collections.defaultdict(list)
-        for test in self.bad:
-            rest[min(test[:2]), max(test[:2])].append(test)
+        rest = by_key(((min(test[:2]), max(test[:2])), test) for test in self.bad)
         # How often each was measured at all; of very many pairs that is not looked for.
         ways = {way: pair for pair in rest for way in (pair, pair[::-1])} if len(rest) <= 64 else {}
         measured = collections.Counter(ways[way] for each in self.seen if ways for way in each.sweep if way in ways)

@@ -17,7 +17,7 @@ from .._layer import RefusedError
 from .._results.readers.reading import number, short
 from .gpus import Gpus, judge
 from .judge import Place
-from .model import Fabric, Port, from_rows, usual
+from .model import Fabric, Port, by_key, from_rows, usual
 from .reach import FAULTS, fault
 
 
@@ -183,9 +183,7 @@ def _value(port: Mapping[str, Any], key: str) -> Any:
 def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
     found = []
     alike = {code: entry["alike"] for code, entry in FAULTS.table.items() if "alike" in entry}
-    rails: dict[int, list[int]] = collections.defaultdict(list)
-    for nic in ports:
-        rails[fabric.rail_of(nic)].append(nic)
+    rails = by_key((fabric.rail_of(nic), nic) for nic in ports)
     for nics in rails.values():
         for code, key in alike.items():
             read = {nic: _value(ports[nic], key) for nic in nics}

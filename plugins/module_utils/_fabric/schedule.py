@@ -17,7 +17,7 @@ import math
 from typing import Iterable, Iterator, Sequence, Union
 
 from .._judge.sentences import refusal
-from .model import Fabric
+from .model import Fabric, by_key
 
 Pair = tuple[int, int]
 FORMS = ("quick", "full", "bisection")
@@ -164,9 +164,7 @@ def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> list[Round]:
 
 
 def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
-    rails: dict[Pair, list[Pair]] = {}
-    for one, other in pairs:
-        rails.setdefault((fabric.rail_of(one), fabric.rail_of(other)), []).append((one, other))
+    rails = by_key(((fabric.rail_of(pair[0]), fabric.rail_of(pair[1])), pair) for pair in pairs)
     return tuple(tuple(found) for _key, found in sorted(rails.items()))
 
 
