@@ -163,12 +163,6 @@ def _change_window(value: Any) -> str:
     return ""
 
 
-def _mmio(value: Any) -> str:
-    number = int(value) if re.match(r"^[1-9]\d*$", str(value)) else 0
-    power = number and not number & (number - 1)
-    return "" if power or value in (None, "", "auto") else "auto, or a power of two in GB without a unit"
-
-
 def _driver(value: Any) -> str:
     known = str(value) in table("drivers") or re.fullmatch(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}", str(value))
     return "" if known else f"{', '.join(table('drivers'))}, or a role"
@@ -176,7 +170,7 @@ def _driver(value: Any) -> str:
 
 # The forms that are more than a pattern: which of them a variable has is in values.yml.
 _FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each in (
-    _server, _environment, _memory, _account, _kernel_settings, _mmio, _network, _address,
+    _server, _environment, _memory, _account, _kernel_settings, _network, _address,
     _change_window, _max_unavailable, _rails, _driver,
 )}  # fmt: skip
 

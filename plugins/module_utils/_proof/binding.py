@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from .evidence import CLOCK_S, PROBE_SLACK_S, READING_SLACK_S, Job, moment
+from .evidence import CLOCK_S, READING_SLACK_S, Job, moment
 from .witness import Doubts
 
 
@@ -45,11 +45,3 @@ def during(time: Any, job: Job, what: str, doubts: Doubts) -> None:
         doubts.wrong.append(
             f"{what} was read more than {READING_SLACK_S / 60:.0f} minutes after the training: it may be of another one"
         )
-
-
-def shortly_before(time: Any, job: Job, what: str, doubts: Doubts) -> None:
-    at = moment(time)
-    if at is None or job.started is None:
-        doubts.missing.append(f"when {what} was, or when the training ran, is not known")
-    elif not -CLOCK_S <= job.started - at <= PROBE_SLACK_S:
-        doubts.wrong.append(f"{what} was not in the {PROBE_SLACK_S / 60:.0f} minutes before the training")

@@ -16,8 +16,6 @@ from .counters import Due
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
 READING_SLACK_S = 900.0
-# The fabric check and the training belong to one run of the site: not more than this lies between them.
-PROBE_SLACK_S = 3600.0
 # One clock notes all times, that of the controller; this much is its rounding.
 CLOCK_S = 1.0
 

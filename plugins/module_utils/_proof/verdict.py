@@ -45,7 +45,7 @@ def judge(heard: Sequence[Heard], simulated: bool) -> dict[str, Any]:
         state = NOT_PROVEN
         reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
-        parts += [f"missing: {_names(said[MISSING])}"] if said[MISSING] else []
+        parts += [f"missing: {', '.join(map(_name, said[MISSING]))}"] if said[MISSING] else []
         text = "; ".join(parts) or "no witness was heard"
     elif simulated:
         state, reasons, text = NOT_PROVEN, [], "no witness of the path disagrees"
@@ -81,8 +81,7 @@ def _path_only(said: Mapping[str, Sequence[Heard]]) -> tuple[str, list[str], str
     if said[DISAGREES]:
         parts.append(f"not as it should be: {_facts(said[DISAGREES])}")
     if said[MISSING] or unseen:
-        lacking = [_names([witness]) for witness in said[MISSING]]
-        lacking += [_short(f"{_names([witness])} ({witness.unseen})") for witness in unseen]
+        lacking = [*map(_name, said[MISSING]), *(_short(f"{_name(each)} ({each.unseen})") for each in unseen)]
         parts.append(f"not observed: {', '.join(lacking)}")
     reasons = [*_reasons(said), *(f"{witness.title}: {witness.unseen}" for witness in unseen)]
     return PATH_PROVEN, reasons, "; ".join(parts)
@@ -93,16 +92,14 @@ def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:
     return reasons + [f"{witness.title} is missing: {witness.evidence}" for witness in said[MISSING]]
 
 
-def _names(found: Iterable[Heard]) -> str:
-    return ", ".join(
-        witness.title[0].lower() + witness.title[1:] if witness.title[1:2].islower() else witness.title
-        for witness in found
-    )
+def _name(witness: Heard) -> str:
+    title = witness.title
+    return title[0].lower() + title[1:] if title[1:2].islower() else title
 
 
 def _facts(found: Iterable[Heard]) -> str:
     """What the witnesses saw, in a few words each: the first line of the report says the fact, not who said it."""
-    return "; ".join(_short(f"{_names([witness])}: {witness.fact or witness.evidence}") for witness in found)
+    return "; ".join(_short(f"{_name(witness)}: {witness.fact or witness.evidence}") for witness in found)
 
 
 def _short(text: str) -> str:
