@@ -149,7 +149,6 @@ def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_one(gpu: _Gpu) -> Iterable[Finding]:
-    """What is wrong on any GPU."""
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
         yield _xid_fault(gpu.xids, gpu.place)

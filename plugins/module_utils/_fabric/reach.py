@@ -82,7 +82,6 @@ class _Said:
         }
 
     def of_interfaces(self, mtu: int) -> list[Finding]:
-        """What an interface says about itself."""
         found = []
         vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
         for nic, look in self.looks.items():
@@ -152,7 +151,6 @@ class _Said:
         return fault(thing, place, said=given)
 
     def silence(self, place: Place) -> Finding:
-        """Why probes had no answer."""
         silent = [entry for entry in self._concerned(place) if "small" not in entry]
         own = place.nics(self.fabric, "switch")
         ways = [way for way in self.probes if way[0] in own]

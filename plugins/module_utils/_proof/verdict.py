@@ -33,15 +33,15 @@ def judge(heard: Sequence[Heard], simulated: bool) -> dict[str, Any]:
     Part ``verdict`` of the summary. ``line``: the first line of every report; ``besides``: what witnesses that do not
     decide say against the path, or could not read.
     """
-    deciding = [w for w in heard if w.decides and (w.needed or w.state != MISSING)]
+    deciding = [w for w in heard if w.by.decides and (w.by.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
-    others = {state: [w for w in heard if not w.decides and w.state == state] for state in STATES}
+    others = {state: [w for w in heard if not w.by.decides and w.state == state] for state in STATES}
     if said[IMPOSSIBLE]:
         state = INVALID
-        reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
+        reasons = [f"{each.by.title}: {each.evidence}" for each in said[IMPOSSIBLE]]
         text = "; ".join(reasons)
         reasons += _reasons(said)
-    elif not deciding or any(w.state in (DISAGREES, MISSING) and w.state not in w.spares for w in deciding):
+    elif not deciding or any(w.state in (DISAGREES, MISSING) and w.state not in w.by.spares for w in deciding):
         state = NOT_PROVEN
         reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
@@ -68,8 +68,10 @@ def judge(heard: Sequence[Heard], simulated: bool) -> dict[str, Any]:
         "simulated": simulated,
         "line": f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}",
         "reasons": reasons,
-        "besides": [f"{each.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING]],
-        "witnesses": [picked(each, "name", "title", "state", "evidence", "decides") for each in heard],
+        "besides": [f"{each.by.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING]],
+        "witnesses": [
+            {**picked(each.by, "name", "title", "decides"), **picked(each, "state", "evidence")} for each in heard
+        ],
     }
 
 
@@ -83,17 +85,17 @@ def _path_only(said: Mapping[str, Sequence[Heard]]) -> tuple[str, list[str], str
     if said[MISSING] or unseen:
         lacking = [*map(_name, said[MISSING]), *(_short(f"{_name(each)} ({each.unseen})") for each in unseen)]
         parts.append(f"not observed: {', '.join(lacking)}")
-    reasons = [*_reasons(said), *(f"{witness.title}: {witness.unseen}" for witness in unseen)]
+    reasons = [*_reasons(said), *(f"{each.by.title}: {each.unseen}" for each in unseen)]
     return PATH_PROVEN, reasons, "; ".join(parts)
 
 
 def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:
-    reasons = [f"{witness.title} disagrees: {witness.evidence}" for witness in said[DISAGREES]]
-    return reasons + [f"{witness.title} is missing: {witness.evidence}" for witness in said[MISSING]]
+    reasons = [f"{each.by.title} disagrees: {each.evidence}" for each in said[DISAGREES]]
+    return reasons + [f"{each.by.title} is missing: {each.evidence}" for each in said[MISSING]]
 
 
 def _name(witness: Heard) -> str:
-    title = witness.title
+    title = witness.by.title
     return title[0].lower() + title[1:] if title[1:2].islower() else title
 
 

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.verdict import judge
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Heard
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Heard, Witness
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import witnesses as all_witnesses
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
@@ -331,7 +331,13 @@ def test_devices_that_call_themselves_simulated_do_so_for_the_whole_run(
 
 @given(st.lists(st.sampled_from(["agrees", "disagrees", "missing", "impossible"]), max_size=7), st.booleans())
 def test_proven_takes_hardware_and_the_word_of_every_witness(states: list[str], simulated: bool) -> None:
-    verdict = judge([Heard(str(index), "Somebody", state, "x") for index, state in enumerate(states)], simulated)
+    verdict = judge(
+        [
+            Heard(Witness(str(index), "Somebody", lambda _evidence, _doubts: ""), state, "x")
+            for index, state in enumerate(states)
+        ],
+        simulated,
+    )
     assert (verdict["state"] == "PROVEN") == (bool(states) and set(states) == {"agrees"} and not simulated)
     assert (verdict["state"] == "INVALID RUN") == ("impossible" in states)
     assert verdict["line"].startswith("SIMULATED - ") == simulated

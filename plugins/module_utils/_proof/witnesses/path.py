@@ -110,7 +110,6 @@ def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidenc
 
 
 def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
-    """Same job, time, hosts, number of ranks."""
     same_job(path.get("job"), job, "NCCL's log", doubts)
     during(path.get("at"), job, "NCCL's log", doubts)
     if not path.get("hosts"):
