@@ -178,9 +178,13 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each i
 _TABLES = Sentences(__file__, "values.yml")
 
 
+@functools.lru_cache(maxsize=None)
 def table(name: str) -> Any:
-    """One of values.yml by its name."""
-    return _TABLES.table[name]
+    """One of values.yml by its name; of rows that name variables in ``of`` a mapping of these."""
+    rows = _TABLES.table[name]
+    if not isinstance(rows, list) or "of" not in rows[0]:
+        return rows
+    return {each: {key: row[key] for key in row if key != "of"} for row in rows for each in row["of"]}
 
 
 @functools.lru_cache(maxsize=None)
@@ -193,11 +197,6 @@ def forms() -> Mapping[str, Callable[[Any], str]]:
 @functools.lru_cache(maxsize=None)
 def _forms_by_end() -> Mapping[str, Callable[[Any], str]]:
     return {end: _pattern(**entry) for end, entry in table("by_end").items()}
-
-
-@functools.lru_cache(maxsize=None)
-def _ranges() -> Mapping[str, Mapping[str, Any]]:
-    return {name: row for row in table("ranges") for name in row["of"]}
 
 
 def is_secret(name: str, option: Mapping[str, Any]) -> bool:
@@ -213,7 +212,7 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         default = option.get("default")
         negative = isinstance(default, (int, float)) and default < 0
-        wanted = _ranges().get(name) or ({} if negative else {"least": 0})
+        wanted = table("ranges").get(name) or ({} if negative else {"least": 0})
         least, most, also = (wanted.get(word) for word in ("least", "most", "also"))
         inside = not wanted or value == also or (least <= value and (most is None or value <= most))
         if not inside:

@@ -266,10 +266,14 @@ def option(name: str) -> Mapping[str, Any]:
     return found["options"][key] if key else found
 
 
+def test_no_variable_has_two_rows() -> None:
+    for part in ("site", "login", "ranges"):
+        named = [name for row in values._TABLES.table[part] for name in row["of"]]
+        assert sorted(named) == sorted(values.table(part)), part
+
+
 def test_ranges_are_of_options_and_include_their_defaults() -> None:
-    rows = [(name, row) for row in values.table("ranges") for name in row["of"]]
-    assert len(rows) == len(dict(rows)) > 30
-    for name, row in rows:
+    for name, row in values.table("ranges").items():
         default = option(name).get("default")
         assert option(name)["type"] in {"int", "float"}
         inside = not isinstance(default, int) or row["least"] <= default <= row.get("most", default)
