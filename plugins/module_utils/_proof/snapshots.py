@@ -223,13 +223,9 @@ def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, A
 
 def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> int | None:
     """Sum over the lossless priorities (all, where they are not known); None if a port shows none of them."""
-    total = 0
-    for port in new:
-        grown = [growth_.value for growth_ in _grown(old[port], new[port], names)]
-        if not grown or None in grown:
-            return None
-        total += sum(value or 0 for value in grown)
-    return total if new else None
+    by_port = [[one.value for one in _grown(old[port], new[port], names)] for port in new]
+    grown = [value for values in by_port for value in values]
+    return None if None in grown or not all(by_port) else sum(filter(None, grown))
 
 
 def _discards(old: Mapping[str, Any], new: Mapping[str, Any]) -> int | None:

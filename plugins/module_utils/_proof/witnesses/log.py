@@ -70,11 +70,8 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
         if values and parameters.get(key) is not None and values != {str(parameters[key])}:
             doubts.wrong.append(f"{key} is {parameters[key]} in the log, and {', '.join(sorted(values))} of the ranks")
     job = evidence.job
-    images, count, total = (
-        positive(value)
-        for value in (parameters.get("batch_size_global"), parameters.get("num_batches"), result.get("total"))
-    )
-    each = positive(parameters.get("batch_size_per_device"))
+    keys = ("batch_size_global", "batch_size_per_device", "num_batches")
+    (images, each, count), total = (positive(parameters.get(key)) for key in keys), positive(result.get("total"))
     if not (images and count and each):
         doubts.missing.append("the number of trained images is not known, so whether it fits the run is not known")
     elif job.ranks and images != each * job.ranks:
