@@ -69,12 +69,15 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     at = {name: number for number, name in enumerate(hosts)}
     read = {name: (readings.get(name) or {}).get("gpus") or {} for name in hosts}
     silent = {name: str(each["error"]) for name, each in read.items() if each.get("error")}
-    given = {name: each for name, each in read.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
+    buses = {name for name, each in read.items() if any(row.get("kind") == "gpu" for row in each.get("pci") or ())}
+    given = {name: each for name, each in read.items() if each.get("gpus") or each.get("problems") or name in buses}
     xids = {name: of_host(name, each, known) for name, each in given.items()}
     gpus = [
         _Gpu(at[name], name, each, state, xids[name].get(str(state.get("bus"))) or Xids(name, ""))
         for name, each in given.items()
-        for state in each.get("state") or _unread(each)
+        # One whose state was not read is in the table all the same.
+        for state in each.get("state")
+        or [{key: gpu.get(key) for key in ("index", "name")} for gpu in each.get("gpus") or ()]
     ]
     faults = [*_of_drivers(at, given, gpus)]
     faults += [gone for name, each in given.items() for gone in _gone(each, xids[name].values(), at[name])]
@@ -90,19 +93,10 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
 
 
-def _on_bus(given: Mapping[str, Any]) -> bool:
-    return any(row.get("kind") == "gpu" for row in given.get("pci") or ())
-
-
 def _who_has(values: Mapping[str, Any]) -> str:
     """``values``: of hosts, by their names."""
     hosts = by_key((value, host) for host, value in values.items())
     return ", ".join(f"{value} on {listed(names, _NAMED)}" for value, names in sorted(hosts.items()))
-
-
-def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A GPU whose state was not read is in the table all the same."""
-    return [{"index": gpu.get("index"), "name": gpu.get("name")} for gpu in given.get("gpus") or ()]
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ class _Search:
         behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
         if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
             members, kind = (self.fabric.host_of(worst),), "host"
-        elif 2 < len(behind) < self._nics() and self._spoilt(behind, counts, worst):
+        elif 2 < len(behind) < len(self.fabric.ports) and self._spoilt(behind, counts, worst):
             members, kind, switch = tuple(behind), "switch", self.fabric.port(worst).switch
         nics = set(mine) if kind == "host" else set(members)
         place = self._describe(kind, members, nics, switch)
@@ -254,9 +254,6 @@ class _Search:
     def _is_one_pair(self, nic: int) -> bool:
         others = {other if one == nic else one for one, other, _ratio in self.bad if nic in (one, other)}
         return len(others) == 1
-
-    def _nics(self) -> int:
-        return len(self.fabric.hosts) * self.fabric.rails - len(self.fabric.absent)
 
     def _total(self, nic: int) -> int:
         """How often a NIC was measured."""

@@ -21,7 +21,6 @@ from .model import Fabric
 from .schedule import Round, Sweep, Tournament
 
 LONGEST = 131_000
-NOT_MEASURED = math.nan
 
 
 def encode(
@@ -134,7 +133,7 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measu
     for turn, each in enumerate(rounds):
         for step in range(programs):
             for sweep in each.sweeps:
-                row = [values.get((turn, step, *pair), NOT_MEASURED) for pair in sweep]
+                row = [values.get((turn, step, *pair), math.nan) for pair in sweep]
                 result.seen[step].append(Sample(sweep, row))
     return result
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Collection, Mapping, Sequence, Tuple
 
 from .._results.figures.limits import PCIE_GENERATIONS, UnknownError
 from .evidence import whole
-from .rdma_ports import below_best, gbit_per_s, name, networks_text, roce_gids, training_ports
+from .rdma_ports import below_best, gbit_per_s, name, roce_gids, training_ports
 from .snapshots import SIMULATED
 
 _GENERATIONS = {rate: generation for generation, (rate, _share) in PCIE_GENERATIONS.items()}
@@ -45,7 +45,7 @@ def find(
         for node, ports in by_node.items()
         if not ports or set(chosen.get(node) or ()) - {name(port) for port in ports}
     ]
-    addressed = f"with a RoCE v2 address in {networks_text(networks)}"
+    addressed = f"with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if silent or not by_node:
         what = "not every NIC that NCCL names" if chosen else f"no RDMA port {addressed}"
         return {**result, "notes": [f"{what} was seen on {', '.join(silent)}" if by_node else "no node was read"]}

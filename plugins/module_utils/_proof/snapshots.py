@@ -172,7 +172,7 @@ def _unlike(
     if unseen:
         return f"NCCL names {', '.join(unseen)}, which rdma_info did not see"
     if not new and not old:
-        return f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"
+        return f"no RDMA port with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if set(old) != set(new):
         return f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"
     return ""
