@@ -130,7 +130,9 @@ class _Check:
     ) -> dict[str, Any]:
         """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
         fabric, found, first = self.fabric, self.found, measured.seen[0]
-        faults = self._reach_faults(got[0])
+        probed = reach.faults(fabric, got[0], tos=self.options.tos, netdevs=found.netdevs, mtu=self.mtu)
+        given = {(fault.thing, fault.place.key) for fault in found.faults}
+        faults = [*found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
         grown = counters.moved(answer for each in got[1:] for answer in each.by_host.values())
         known = {fault.place.key for fault in faults}
         accused = [
@@ -169,11 +171,6 @@ class _Check:
             "report": answer,
             "heat_map": report.heat_map(fabric, first, unit, measured.simulated),
         }
-
-    def _reach_faults(self, reached: wire.Replies) -> list[Any]:
-        probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=self.mtu)
-        given = {(fault.thing, fault.place.key) for fault in self.found.faults}
-        return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
 
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
         slot = self.options.seconds + self.options.startup

@@ -103,9 +103,7 @@ def _needs(said: Said, unclear: Any) -> Wrong:
         for name in row["needed"]:
             if not said(name) and name.partition(".")[0] not in unclear:
                 because = " and ".join(f"{one} {value}".strip() for one, value in given.items())
-                variable, _dot, key = name.partition(".")
-                text = f"{key or 'it'} is not set, expected a value beside {because}"
-                yield Finding("", variable, text, f"set {name}, or leave {first} out")
+                yield _wrong(said, "needed", "not set", name, because=because, first=first)
 
 
 def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -> Wrong:

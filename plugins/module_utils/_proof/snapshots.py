@@ -213,7 +213,7 @@ def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float
     before, after = times["before_at"], times["after_at"]
     if None in (*rates, before, after):
         return None
-    return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, after - before)
+    return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, float(after - before))
 
 
 def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, Any]:
