@@ -13,9 +13,11 @@ from .._results.figures.speed import Speed
 from .._results.readers import reading
 from .._results.readers.reading import positive
 from .counters import Due
+from .witness import Doubts
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
 READING_SLACK_S = 900.0
+_TOO_FAR = f"more than {READING_SLACK_S / 60:.0f} minutes"
 # One clock notes all times, that of the controller; this much is its rounding.
 CLOCK_S = 1.0
 
@@ -62,6 +64,39 @@ class Job:
         strange, lacking = sorted(found - self.names), sorted(self.names - found)
         unknown = [f"{what} {', '.join(strange[:4])}, which took no part"] if strange else []
         return unknown + ([f"{what} nothing of {', '.join(lacking[:4])}"] if lacking else [])
+
+    def same(self, run: Any, what: str, doubts: Doubts) -> None:
+        """The name that role run gave to both."""
+        if not run or not self.id:
+            doubts.missing.append(f"the run of {what} is not known")
+        elif str(run) != self.id:
+            doubts.wrong.append(f"{what} is of run {run}, not of {self.id}")
+
+    def around(self, place: str, seen: Mapping[str, Any], doubts: Doubts) -> None:
+        """Two readings, shortly before and shortly after the training."""
+        before, after = moment(seen.get("before_at")), moment(seen.get("after_at"))
+        if before is None or after is None or self.started is None or self.ended is None:
+            doubts.missing.append(f"{place}: when it was read, or when the training ran, is not known")
+            return
+        if before > self.started + CLOCK_S or after < self.ended - CLOCK_S:
+            doubts.wrong.append(f"{place}: the readings do not lie around the training")
+        elif self.started - before > READING_SLACK_S or after - self.ended > READING_SLACK_S:
+            doubts.wrong.append(
+                f"{place}: read {_TOO_FAR} before or after the training: what others moved meanwhile is in it"
+            )
+
+    def during(self, time: Any, what: str, doubts: Doubts) -> None:
+        """What the training itself wrote, read shortly after its end: what is read earlier lacks what came later."""
+        at = moment(time)
+        if at is None or self.started is None or self.ended is None:
+            doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
+        elif at < self.ended - CLOCK_S:
+            doubts.missing.append(
+                f"the training was not observed to its end: {what} was read {self.ended - at:.0f} s before that; let "
+                "NCCL write its log in the training (docs/data-path.md), and read it afterwards"
+            )
+        elif at > self.ended + READING_SLACK_S:
+            doubts.wrong.append(f"{what} was read {_TOO_FAR} after the training: it may be of another one")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any, Mapping
 from ..._results.figures.limits import is_positive
 from ..._results.readers.reading import positive
 from ..._yaml_files import Beside
-from ..binding import same_job
 from ..evidence import CLOCK_S, Evidence, host_of
 from ..witness import Doubts
 
@@ -25,7 +24,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     if not result or (result.get("total") is None and not result.get("per_rank")):
         doubts.missing.append("there is no training result")
         return ""
-    same_job(result.get("job"), evidence.job, "the result", doubts)
+    evidence.job.same(result.get("job"), "the result", doubts)
     _problems(result, doubts, of_ranks=False)
     _sum(result, doubts)
     if result.get("ok") is None:

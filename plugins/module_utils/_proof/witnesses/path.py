@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..binding import during, same_job
 from ..evidence import Evidence, Job, ends, host_of, rows, short, whole
 from ..witness import Doubts
 
@@ -110,8 +109,8 @@ def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidenc
 
 
 def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
-    same_job(path.get("job"), job, "NCCL's log", doubts)
-    during(path.get("at"), job, "NCCL's log", doubts)
+    job.same(path.get("job"), "NCCL's log", doubts)
+    job.during(path.get("at"), "NCCL's log", doubts)
     if not path.get("hosts"):
         doubts.missing.append("the hosts of NCCL's log are not known")
     elif job.hosts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..._results.readers.reading import few
-from ..binding import around
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, Job, ends, gathered, host_of, rows, short
 from ..witness import Doubts
@@ -23,7 +22,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
             doubts.wrong.append(f"{place}: {seen['strange']}")
         doubts.wrong.extend(f"{place}: {text}" for text in seen.get("replaced") or ())
         _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
-        around(place, seen, job, doubts)
+        job.around(place, seen, doubts)
     _identity(places, job, doubts)
     return text
 
