@@ -12,14 +12,11 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
+from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
 from .._results.readers.reading import few
 from . import rdma_ports
 from .evidence import moment, short, whole
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
 
 UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
@@ -46,9 +43,9 @@ class Growth(NamedTuple):
 
 def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> Growth:
     """By how much a counter grew between two readings."""
-    old, new = before.get(counter), after.get(counter)
-    if not _whole(old) or not _whole(new):
-        when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
+    old, new = _count(before.get(counter)), _count(after.get(counter))
+    if old is None or new is None:
+        when = " and ".join(word for word, value in (("before", old), ("after", new)) if value is None)
         return Growth(None, f"{counter} was not read {when} the run")
     if new in _LARGEST and new >= old:
         return Growth(None, f"{counter} is {new}, the largest value of its width")
@@ -58,8 +55,8 @@ def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) ->
     return Growth(new - old)
 
 
-def _whole(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 # ----------------------------------------------------------------------------------------------------------------- NICs
