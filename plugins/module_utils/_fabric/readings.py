@@ -55,7 +55,7 @@ def fabric_from(
         chosen[name] = _in_rails(name, ports, nets)
     if not nets:
         _same_number(chosen)
-    if not any(filter(None, (port for row in chosen.values() for port in row))):
+    if not any(port for row in chosen.values() for port in row):
         where = f" in {', '.join(networks)}" if networks else ""
         first = str(hosts[0]["name"]) if hosts else "fabric"
         remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
@@ -67,12 +67,7 @@ def fabric_from(
             for name, row in chosen.items()
         }
     )
-    flat = {
-        number * fabric.rails + rail: port
-        for number, row in enumerate(chosen.values())
-        for rail, port in enumerate(row)
-        if port
-    }
+    flat = dict(zip(fabric.ports, (port for row in chosen.values() for port in row if port)))
     gpus = judge(fabric.hosts, readings, known_xids)
     return Readings(
         fabric,

@@ -142,8 +142,8 @@ def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
     sweeps = []
     for rail in range(fabric.rails):
         ends = [(fabric.nic(host, rail), fabric.nic(half + (host + turn) % half, rail)) for host in range(half)]
-        present = [pair for pair in ends if not fabric.absent.intersection(pair)]
-        sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in enumerate(present)))
+        present = enumerate(filter(fabric.has, ends))
+        sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in present))
     return tuple(sweeps)
 
 

@@ -213,7 +213,7 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
         default = option.get("default")
         negative = isinstance(default, (int, float)) and default < 0
         wanted: Mapping[str, Any] = table("ranges").get(name) or ({} if negative else {"least": 0})
-        least, most, also = (wanted.get(word) for word in ("least", "most", "also"))
+        least, most, also = wanted.get("least", 0), wanted.get("most"), wanted.get("also")
         inside = not wanted or value == also or (least <= value and (most is None or value <= most))
         if not inside:
             text = f"{least} or more" if most is None else f"{least} to {most}"
