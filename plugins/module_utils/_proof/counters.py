@@ -12,6 +12,7 @@ tree more at the inner nodes and S at its leaves).
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from typing import Any, Callable, Mapping
@@ -148,10 +149,9 @@ def _beyond(seen: Mapping[str, Any]) -> bool:
 
 def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Pauses and congestion by name: they are how a lossless network works, and worth a look."""
-    events: dict[str, int] = {}
+    events: collections.Counter[str] = collections.Counter()
     for seen in places.values():
-        for name, count in (seen.get("events") or {}).items():
-            events[name] = events.get(name, 0) + count
+        events.update(seen.get("events") or {})
     found = []
     pauses = [(place, seen["pauses"]) for place, seen in places.items() if seen.get("pauses")]
     if pauses:
@@ -193,8 +193,7 @@ HEADER = ("place", "sent", "received", "discards", "PFC pauses", "remarks")
 
 
 def _figure(seen: Mapping[str, Any], direction: str) -> str:
-    if _is_count(seen.get(f"{direction}_bytes")):
-        return _gb(seen[f"{direction}_bytes"])
-    if _is_count(seen.get(f"{direction}_packets")):
-        return f"{seen[f'{direction}_packets']:,} packets"
-    return "not read"
+    moved, packets = (seen.get(f"{direction}_{unit}") for unit in ("bytes", "packets"))
+    if _is_count(moved):
+        return _gb(moved)
+    return f"{packets:,} packets" if _is_count(packets) else "not read"
