@@ -129,24 +129,22 @@ def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _
     return result
 
 
+@dataclasses.dataclass
 class _Search:
-    def __init__(
-        self,
-        fabric: Fabric,
-        seen: Sequence[Sample],
-        bad: Sequence[tuple[int, int, float]],
-        groups: Mapping[Pair, _Group],
-        enough: int,
-    ) -> None:
-        self.fabric, self.seen, self.groups, self.enough = fabric, seen, groups, enough
-        self.all_bad = list(bad)
-        self.bad = list(bad)
+    fabric: Fabric
+    seen: Sequence[Sample]
+    all_bad: Sequence[tuple[int, int, float]]
+    groups: Mapping[Pair, _Group]
+    enough: int
+
+    def __post_init__(self) -> None:
+        self.bad = list(self.all_bad)
         # Sweeps of a tournament by their rails; with most of a plan in them, a NIC is looked for in the others alone.
         self.tournaments = collections.Counter(
-            group_of(each.sweep, fabric) for each in seen if isinstance(each.sweep, Tournament)
+            group_of(each.sweep, self.fabric) for each in self.seen if isinstance(each.sweep, Tournament)
         )
         self.listed = collections.Counter(
-            nic for each in seen if not isinstance(each.sweep, Tournament) for pair in each.sweep for nic in pair
+            nic for each in self.seen if not isinstance(each.sweep, Tournament) for pair in each.sweep for nic in pair
         )
         self.found: list[Place] = []
         self.open: list[Place] = []

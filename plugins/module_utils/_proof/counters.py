@@ -114,12 +114,8 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
     if due is None or not math.isfinite(due.gradient_bytes) or due.gradient_bytes <= 0 or due.nodes < 2:
         doubts.missing.append(f"{shown} moved everywhere, but what the run had to move is not known")
         return ""
-    short = [
-        place
-        for place, seen in places.items()
-        if moved[place]
-        and moved[place] < COUNTED_SHARE * (due.everywhere if (seen.get("nodes") or 1) > 1 else due.each)
-    ]
+    wanted = {name: due.everywhere if (seen.get("nodes") or 1) > 1 else due.each for name, seen in places.items()}
+    short = [place for place, least in moved.items() if 0 < least < COUNTED_SHARE * wanted[place]]
     if short:
         there = min(moved[place] for place in short)
         doubts.wrong.append(
@@ -193,7 +189,7 @@ HEADER = ("place", "sent", "received", "discards", "PFC pauses", "remarks")
 
 
 def _figure(seen: Mapping[str, Any], direction: str) -> str:
-    moved, packets = (seen.get(f"{direction}_{unit}") for unit in ("bytes", "packets"))
-    if _is_count(moved):
-        return _gb(moved)
+    if _is_count(seen.get(f"{direction}_bytes")):
+        return _gb(seen[f"{direction}_bytes"])
+    packets = seen.get(f"{direction}_packets")
     return f"{packets:,} packets" if _is_count(packets) else "not read"

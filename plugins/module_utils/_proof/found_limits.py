@@ -61,8 +61,8 @@ def find(
         else:
             limits.update(values)
             sources.update(dict.fromkeys(values, source))
-    gpus = [(readings.get(node) or {}).get("gpus") for node in nodes]
-    rates: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in (each or {}).get("state") or [{}]]
+    gpus = [(readings.get(node) or {}).get("gpus") or {} for node in nodes]
+    rates: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in each.get("state") or [{}]]
     if rates and all(rates):
         limits["nvlink_gbyte_per_s"] = min(rates)
         sources["nvlink_gbyte_per_s"] = "gpu_info: nvidia-smi nvlink -s, all links of the GPU with the least"
