@@ -18,6 +18,8 @@ from .values import shown, table, truth, words
 
 Row = Mapping[str, Any]
 
+# RoCE modes of the drivers that configure.
+MODES = {"onyx": onyx.MODES, "cumulus": (*nvue.SINCE, "absent")}
 _NAMING = {"onyx": onyx.NAMING, "cumulus": nvue.NAMING}
 _LOSSLESS = ("lossless", "semi-lossless", "lossless-single-ipool")
 PRIORITY = 3  # of RoCE, where the site says no other
@@ -203,7 +205,7 @@ def _of_host(said: Said, nodes: Sequence[Said]) -> Wrong:
 
 def _of_switch(said: Said) -> Wrong:
     driver = driver_of(said.row)
-    modes = table("modes").get(driver)
+    modes = MODES.get(driver)
     if driver in _NAMING and said("switch_port_mode") == "routed":
         try:
             ports = _NAMING[driver].all("", each_port(said("switch_ports")))

@@ -228,7 +228,7 @@ def test_words_of_lists_are_those_that_their_readers_know() -> None:
 
 def test_what_is_known_of_drivers_and_limits_is_that_of_roles() -> None:
     of_role = load(ROOT / "roles" / "switch" / "vars" / "main.yml")
-    assert of_role["__switch_modes"] == values.table("modes")
+    assert of_role["__switch_modes"] == {driver: list(modes) for driver, modes in relations.MODES.items()}
     assert load(ROOT / "roles" / "run" / "vars" / "main.yml")["__run_orphan_after"] == relations.ORPHAN_AFTER
     assert set(values.table("drivers")) == {*of_role["__switch_modes"], *of_role["__switch_read_only"]}
 
