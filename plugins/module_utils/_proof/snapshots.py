@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
+from .._results.figures.limits import UnknownError
 from .._results.readers.reading import few
 from . import rdma_ports
 from .evidence import moment, short, whole
@@ -288,7 +289,7 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
             before, after = ((pair or {}).get(word) or {} for word in ("before", "after"))
             place["readings"][switch] = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
             _switch(switch, before, after, place)
-    except _UnreadError as error:
+    except UnknownError as error:
         place["why"] = str(error)
     moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
@@ -315,22 +316,18 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     return found
 
 
-class _UnreadError(Exception):
-    """What ports of a switch moved is not known; the text says why."""
-
-
 def _switch(switch: str, before: Mapping[str, Any], after: Mapping[str, Any], place: dict[str, Any]) -> None:
     """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that).
-    Raises _UnreadError."""
+    Raises UnknownError for a switch of which that is not known."""
     unread = _unread(before, "before") or _unread(after, "after")
     if unread:
-        raise _UnreadError(f"{switch} was {unread}")
+        raise UnknownError(f"{switch} was {unread}")
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
     if not up:
-        raise _UnreadError(f"no port of {switch} that was looked at is up")
+        raise UnknownError(f"no port of {switch} that was looked at is up")
     if set(old) != set(new):
-        raise _UnreadError(f"{switch}: other ports were read before the run than after it")
+        raise UnknownError(f"{switch}: other ports were read before the run than after it")
     for name in up:
         port, neighbors = f"{switch} {name}", (new.get(name) or {}).get("neighbors") or ()
         first, last = ((ports.get(name) or {}).get("counters") or {} for ports in (old, new))
@@ -354,5 +351,5 @@ def _switch(switch: str, before: Mapping[str, Any], after: Mapping[str, Any], pl
 def _known(port: str, first: Mapping[str, Any], last: Mapping[str, Any], counter: str) -> int:
     grown = growth(first, last, counter)
     if grown.value is None:
-        raise _UnreadError(f"{port}: {grown.why}")
+        raise UnknownError(f"{port}: {grown.why}")
     return grown.value
