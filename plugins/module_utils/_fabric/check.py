@@ -16,6 +16,7 @@ from .._layer import RefusedError
 from .._results.readers.tags import by_rank
 from . import counters, judge, reach, readings, report, schedule, wire
 
+SCHEMA = 1
 CONFIRMATIONS = 2
 _LATENCY = ("ib_send_lat", "ib_write_lat", "ib_read_lat")
 _BANDWIDTH = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
@@ -105,25 +106,16 @@ class _Check:
         if not outputs:
             return self._part("reach", self.rounds)
         # Read at once, so that a broken line stops here; what the probes say is needed in the report alone.
-        reached = wire.answers(self.fabric, outputs[0])
+        got = [wire.answers(self.fabric, outputs[0])]
         if len(outputs) == 1:
             return self._part("measure", self.rounds)
-        parts = list(self.rounds)
-        missing, simulated, failures = set(reached.missing), self.found.simulated, []
-        seen: list[list[judge.Sample]] = [[] for _command in self.commands]
+        parts, left = list(self.rounds), self.budget
+        measured = wire.Measured([[] for _command in self.commands], [], self.found.simulated)
         places: list[judge.Places] = []
-        left = self.budget
-        answered: list[Mapping[str, Any]] = []
         for turn, output in enumerate(outputs[1:]):
-            got = wire.answers(self.fabric, output)
-            missing |= set(got.missing)
-            answered += got.by_host.values()
-            measured = wire.measured(parts, len(self.commands), got)
-            simulated |= measured.simulated
-            failures += measured.failures
-            for step, more in enumerate(measured.seen):
-                seen[step] += more
-            places = [judge.judge(self.fabric, each, self.options.drop) for each in seen]
+            got.append(wire.answers(self.fabric, output))
+            wire.measured(parts, len(self.commands), got[-1], measured)
+            places = [judge.judge(self.fabric, each, self.options.drop) for each in measured.seen]
             tests = list(dict.fromkeys(pair for each in places for pair in judge.wanted(self.fabric, each)))
             tests = [pair for pair in tests for _turn in range(2)] if len(tests) < 4 else tests
             parts = schedule.pack(tests, self.fabric, left)
@@ -131,48 +123,57 @@ class _Check:
             if turn == len(outputs) - 2 and parts and turn < CONFIRMATIONS and not sure:
                 return self._part("confirm", parts)
             left -= len(parts)
-        faults = self._reach_faults(reached)
-        grown = counters.moved(answered)
+        return self._answer(got, measured, places)
+
+    def _answer(
+        self, got: Sequence[wire.Replies], measured: wire.Measured, places: Sequence[judge.Places]
+    ) -> dict[str, Any]:
+        """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
+        fabric, found, first = self.fabric, self.found, measured.seen[0]
+        probed = reach.faults(fabric, got[0], tos=self.options.tos, netdevs=found.netdevs, mtu=self.mtu)
+        given = {(fault.thing, fault.place.key) for fault in found.faults}
+        faults = [*found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
+        grown = counters.moved(answer for each in got[1:] for answer in each.by_host.values())
         known = {fault.place.key for fault in faults}
         accused = [
-            report.accusation(self.fabric, place, program in _BANDWIDTH, failures)
+            report.accusation(fabric, place, program in _BANDWIDTH, measured.failures)
             for program, each in zip(self.options.programs, places)
             for place in each.accused
             if place.key not in known
         ]
-        faults += counters.joined(self.fabric, accused, grown)
+        faults += counters.joined(fabric, accused, grown)
+        missing = sorted({name for each in got for name in each.missing})
         # It is unknown what was not measured, and what was seen once and could not be repeated is not settled.
-        complete = not any(each.open for each in places) and not any(
-            math.isnan(value) and self.fabric.has(pair)
-            for each in seen[0]
-            for pair, value in zip(each.sweep, each.values)
+        complete = not missing and not any(each.open for each in places)
+        complete = complete and not any(
+            math.isnan(value) and fabric.has(pair) for each in first for pair, value in zip(each.sweep, each.values)
         )
+        answer = {
+            "schema": SCHEMA,
+            "form": self.options.form,
+            "ok": complete and not faults,
+            "complete": complete,
+            "simulated": measured.simulated,
+            "hosts": list(fabric.hosts),
+            "rails": fabric.rails,
+            "missing": missing,
+            "faults": report.fault_rows(fabric, faults),
+            "measured": {name: report.seen(fabric, each) for name, each in zip(self.options.programs, places)},
+            "counters": {fabric.name(nic): counts for nic, counts in sorted(grown.items())},
+            "gpus": [dict(row) for row in found.gpus.rows],
+            "gpu_table": found.gpus.table,
+            "notes": [*found.notes, *counters.losses(fabric, grown)],
+            "table": report.table(fabric, faults, measured.simulated),
+        }
+        unit = "Gb/s" if self.options.programs[0] in _BANDWIDTH else "1/us"
         return {
             "part": "done",
-            "report": report.document(
-                self.fabric,
-                faults,
-                dict(zip(self.options.programs, places)),
-                notes=(*self.found.notes, *counters.losses(self.fabric, grown)),
-                missing=sorted(missing),
-                form=self.options.form,
-                counters={self.fabric.name(nic): counts for nic, counts in sorted(grown.items())},
-                gpus=self.found.gpus,
-                simulated=simulated,
-                complete=complete,
-            ),
-            "heat_map": report.heat_map(
-                self.fabric, seen[0], "Gb/s" if self.options.programs[0] in _BANDWIDTH else "1/us", simulated
-            ),
+            "report": answer,
+            "heat_map": report.heat_map(fabric, first, unit, measured.simulated),
         }
 
-    def _reach_faults(self, reached: wire.Replies) -> list[Any]:
-        probed = reach.faults(self.fabric, reached, tos=self.options.tos, netdevs=self.found.netdevs, mtu=self.mtu)
-        given = {(fault.thing, fault.place.key) for fault in self.found.faults}
-        return [*self.found.faults, *(fault for fault in probed if (fault.thing, fault.place.key) not in given)]
-
     def _part(self, name: str, rounds: Sequence[schedule.Round]) -> dict[str, Any]:
-        slot = schedule.slot_seconds(self.options.seconds, 1, self.options.startup)
+        slot = self.options.seconds + self.options.startup
         limit = len(rounds) * len(self.commands) * slot + 30
         if name == "reach":  # one that answers no peer is asked for 0.75 s by each of its peers, one after the other
             limit = max(120.0, 60.0 + 0.8 * len(rounds))

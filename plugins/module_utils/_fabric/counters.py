@@ -12,8 +12,8 @@ import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .judge import Place, nics
-from .model import Fabric
+from .judge import Place
+from .model import Fabric, by_key
 from .reach import fault
 
 # Bits that were damaged on the way to this NIC, or a link that went: never a matter of load.
@@ -56,10 +56,8 @@ def faults(grown: Moved) -> list[Finding]:
 def losses(fabric: Fabric, grown: Moved) -> list[str]:
     """NICs that lost far more than the others of their rail, as notes: a NIC that sends badly raises the counters of
     all that it was paired with, so these alone accuse no part."""
-    rails: dict[int, list[int]] = collections.defaultdict(list)
-    for nic in range(len(fabric.hosts) * fabric.rails):
-        if nic not in fabric.absent:
-            rails[fabric.rail_of(nic)].append(sum(grown.get(nic, {}).get(name, 0) for name in LOSS))
+    there = (nic for host in range(len(fabric.hosts)) for nic in fabric.nics_of(host))
+    rails = by_key((fabric.rail_of(nic), sum(grown.get(nic, {}).get(name, 0) for name in LOSS)) for nic in there)
     usual = {rail: statistics.median_low(counts) for rail, counts in rails.items()}
     found = []
     for nic, counts in sorted(grown.items()):
@@ -77,7 +75,7 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
     given: list[Finding] = []
     explained: set[int] = set()
     for each in measured:
-        own = nics(fabric, each.place)
+        own = each.place.nics(fabric, "pair")
         explained.update(own if each.place.kind != "pair" else ())
         total: collections.Counter[str] = collections.Counter()
         for nic in own:

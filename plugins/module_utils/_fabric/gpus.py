@@ -7,7 +7,6 @@ NVLinks there should be.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -17,7 +16,7 @@ from .._judge.xids import sentence
 from .._results.readers.reading import names as listed
 from .._yaml_files import Beside
 from .judge import Place
-from .model import usual
+from .model import by_key, usual
 from .reach import fault
 
 _TABLE = Beside(__file__, "gpus.yml")
@@ -70,12 +69,15 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     at = {name: number for number, name in enumerate(hosts)}
     read = {name: (readings.get(name) or {}).get("gpus") or {} for name in hosts}
     silent = {name: str(each["error"]) for name, each in read.items() if each.get("error")}
-    given = {name: each for name, each in read.items() if each.get("gpus") or each.get("problems") or _on_bus(each)}
+    buses = {name for name, each in read.items() if any(row.get("kind") == "gpu" for row in each.get("pci") or ())}
+    given = {name: each for name, each in read.items() if each.get("gpus") or each.get("problems") or name in buses}
     xids = {name: of_host(name, each, known) for name, each in given.items()}
     gpus = [
         _Gpu(at[name], name, each, state, xids[name].get(str(state.get("bus"))) or Xids(name, ""))
         for name, each in given.items()
-        for state in each.get("state") or _unread(each)
+        # One whose state was not read is in the table all the same.
+        for state in each.get("state")
+        or [{key: gpu.get(key) for key in ("index", "name")} for gpu in each.get("gpus") or ()]
     ]
     faults = [*_of_drivers(at, given, gpus)]
     faults += [gone for name, each in given.items() for gone in _gone(each, xids[name].values(), at[name])]
@@ -91,21 +93,10 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
     return Gpus(tuple(_row(gpu) for gpu in gpus), tuple(faults), tuple(notes))
 
 
-def _on_bus(given: Mapping[str, Any]) -> bool:
-    return any(row.get("kind") == "gpu" for row in given.get("pci") or ())
-
-
 def _who_has(values: Mapping[str, Any]) -> str:
     """``values``: of hosts, by their names."""
-    hosts: dict[Any, list[str]] = {}
-    for host, value in values.items():
-        hosts.setdefault(value, []).append(host)
+    hosts = by_key((value, host) for host, value in values.items())
     return ", ".join(f"{value} on {listed(names, _NAMED)}" for value, names in sorted(hosts.items()))
-
-
-def _unread(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A GPU whose state was not read is in the table all the same."""
-    return [{"index": gpu.get("index"), "name": gpu.get("name")} for gpu in given.get("gpus") or ()]
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------------
@@ -152,7 +143,6 @@ def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_one(gpu: _Gpu) -> Iterable[Finding]:
-    """What is wrong on any GPU."""
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
         yield _xid_fault(gpu.xids, gpu.place)
@@ -186,10 +176,7 @@ def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable
 
 def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Finding]:
     """What only the others of the same model tell: their links."""
-    models: dict[str, list[_Gpu]] = collections.defaultdict(list)
-    for gpu in gpus:
-        models[gpu.model].append(gpu)
-    for model, alike in models.items():
+    for model, alike in by_key((gpu.model, gpu) for gpu in gpus).items():
         links_of = [gpu.state["nvlinks_active"] for gpu in alike if gpu.state.get("nvlinks_active") is not None]
         most, share = usual(links_of)
         width = max((gpu.state.get("pcie_width") or 0 for gpu in alike), default=0)
@@ -239,11 +226,11 @@ def _weak(gpus: Sequence[_Gpu]) -> Iterable[str]:
 
 
 def _unreadable(given: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
-    reasons: dict[str, list[str]] = {}
-    for host, each in given.items():
-        for entry in each.get("unreadable") or ():
-            text = f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}"
-            reasons.setdefault(text, []).append(host)
+    reasons = by_key(
+        (f"{entry.get('what')} was not read ({entry.get('why')}): {entry.get('remedy')}", host)
+        for host, each in given.items()
+        for entry in each.get("unreadable") or ()
+    )
     for text, hosts in reasons.items():
         yield f"GPUs of {listed(hosts, _NAMED)}: {text}"
 
@@ -309,13 +296,9 @@ def _pcie(state: Mapping[str, Any]) -> str:
 
 def merged(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     """Equal GPUs of a host in one row, and hosts whose rows are equal; cells in the order of `columns`."""
-    of_host: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        values = tuple(str(row.get(key, "")) for key in columns() if key != "gpu")
-        of_host.setdefault(values, []).append(str(row.get("gpu", "")))
-    of_all: dict[tuple[str, ...], list[str]] = {}
-    for values, numbers in of_host.items():
-        of_all.setdefault((_spans(numbers), *values[1:]), []).append(values[0])
+    keys = [key for key in columns() if key != "gpu"]
+    of_host = by_key((tuple(str(row.get(key, "")) for key in keys), str(row.get("gpu", ""))) for row in rows)
+    of_all = by_key(((_spans(numbers), *values), host) for (host, *values), numbers in of_host.items())
     return [(listed(hosts, _NAMED), *values) for values, hosts in of_all.items()]
 
 

@@ -16,7 +16,7 @@ import math
 import statistics
 from typing import Mapping, Sequence
 
-from .model import Fabric
+from .model import Fabric, by_key
 from .schedule import Pair, Sweep, Tournament
 
 DROP = 0.12
@@ -58,6 +58,12 @@ class Place:
     @property
     def key(self) -> tuple[str, tuple[int, ...], str]:
         return self.kind, self.members, self.switch
+
+    def nics(self, fabric: Fabric, *kinds: str) -> list[int]:
+        """Of a host, a NIC, or one of these kinds; none of any other."""
+        if self.kind == "host":
+            return fabric.nics_of(self.members[0])
+        return list(self.members) if self.kind in ("nic", *kinds) else []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +108,8 @@ def judge(fabric: Fabric, seen: Sequence[Sample], drop: float = DROP, enough: in
 
 
 def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _Group]:
-    values: dict[Pair, list[Sequence[float]]] = collections.defaultdict(list)
-    for each in seen:
-        values[group_of(each.sweep, fabric)].append(each.values)
     result = {}
-    for key, parts in values.items():
+    for key, parts in by_key((group_of(each.sweep, fabric), each.values) for each in seen).items():
         total = sum(map(len, parts))
         step = max(1, total // _SAMPLE)
         sample = [value for part in parts for value in part[::step] if value > 0]
@@ -126,24 +129,22 @@ def _groups(fabric: Fabric, seen: Sequence[Sample], drop: float) -> dict[Pair, _
     return result
 
 
+@dataclasses.dataclass
 class _Search:
-    def __init__(
-        self,
-        fabric: Fabric,
-        seen: Sequence[Sample],
-        bad: Sequence[tuple[int, int, float]],
-        groups: Mapping[Pair, _Group],
-        enough: int,
-    ) -> None:
-        self.fabric, self.seen, self.groups, self.enough = fabric, seen, groups, enough
-        self.all_bad = list(bad)
-        self.bad = list(bad)
+    fabric: Fabric
+    seen: Sequence[Sample]
+    all_bad: Sequence[tuple[int, int, float]]
+    groups: Mapping[Pair, _Group]
+    enough: int
+
+    def __post_init__(self) -> None:
+        self.bad = list(self.all_bad)
         # Sweeps of a tournament by their rails; with most of a plan in them, a NIC is looked for in the others alone.
         self.tournaments = collections.Counter(
-            group_of(each.sweep, fabric) for each in seen if isinstance(each.sweep, Tournament)
+            group_of(each.sweep, self.fabric) for each in self.seen if isinstance(each.sweep, Tournament)
         )
         self.listed = collections.Counter(
-            nic for each in seen if not isinstance(each.sweep, Tournament) for pair in each.sweep for nic in pair
+            nic for each in self.seen if not isinstance(each.sweep, Tournament) for pair in each.sweep for nic in pair
         )
         self.found: list[Place] = []
         self.open: list[Place] = []
@@ -228,7 +229,7 @@ class _Search:
         behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
         if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
             members, kind = (self.fabric.host_of(worst),), "host"
-        elif 2 < len(behind) < self._nics() and self._spoilt(behind, counts, worst):
+        elif 2 < len(behind) < len(self.fabric.ports) and self._spoilt(behind, counts, worst):
             members, kind, switch = tuple(behind), "switch", self.fabric.port(worst).switch
         nics = set(mine) if kind == "host" else set(members)
         place = self._describe(kind, members, nics, switch)
@@ -252,9 +253,6 @@ class _Search:
         others = {other if one == nic else one for one, other, _ratio in self.bad if nic in (one, other)}
         return len(others) == 1
 
-    def _nics(self) -> int:
-        return len(self.fabric.hosts) * self.fabric.rails - len(self.fabric.absent)
-
     def _total(self, nic: int) -> int:
         """How often a NIC was measured."""
         rail = self.fabric.rail_of(nic)
@@ -274,9 +272,7 @@ class _Search:
 
     def _pairs(self) -> None:
         """What no NIC, host or switch explains: one pair, if it was bad each time, or something seen once."""
-        rest: dict[Pair, list[tuple[int, int, float]]] = collections.defaultdict(list)
-        for test in self.bad:
-            rest[min(test[:2]), max(test[:2])].append(test)
+        rest = by_key(((min(test[:2]), max(test[:2])), test) for test in self.bad)
         # How often each was measured at all; of very many pairs that is not looked for.
         ways = {way: pair for pair in rest for way in (pair, pair[::-1])} if len(rest) <= 64 else {}
         measured = collections.Counter(ways[way] for each in self.seen if ways for way in each.sweep if way in ways)
@@ -294,7 +290,7 @@ def wanted(fabric: Fabric, places: Places) -> list[Pair]:
     """What to measure to be sure: each suspect with others that nothing speaks against, and open pairs themselves."""
     suspects: set[int] = set()
     for place in (*places.accused, *places.open):
-        suspects.update(nics(fabric, place))
+        suspects.update(place.nics(fabric, "pair"))
     tests: list[Pair] = []
     for place in (*places.accused, *places.open):
         if place.kind in ("fabric", "rail", "switch"):
@@ -302,15 +298,9 @@ def wanted(fabric: Fabric, places: Places) -> list[Pair]:
         if place.kind == "pair":
             tests += [place.members if turn % 2 else place.members[::-1] for turn in range(REPEATS)]  # type: ignore[misc]
         times = 2 if place.kind == "pair" else 1 if place.kind == "host" else REPEATS
-        for nic in nics(fabric, place):
+        for nic in place.nics(fabric, "pair"):
             tests += _with_others(fabric, nic, suspects, times)
     return tests
-
-
-def nics(fabric: Fabric, place: Place) -> list[int]:
-    if place.kind == "host":
-        return fabric.nics_of(place.members[0])
-    return list(place.members) if place.kind in ("nic", "pair") else []
 
 
 def _with_others(fabric: Fabric, nic: int, suspects: set[int], times: int) -> list[Pair]:

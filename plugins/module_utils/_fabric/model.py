@@ -7,9 +7,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
 from .._judge.sentences import refusal
+
+Key = TypeVar("Key")
+Thing = TypeVar("Thing")
+
+
+def by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:
+    """Each key with its things, both in the order in which they come."""
+    found: dict[Key, list[Thing]] = {}
+    for key, thing in pairs:
+        found.setdefault(key, []).append(thing)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +78,9 @@ class Fabric:
 
     @property
     def switches(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for nic, port in self.ports.items():
-            if port.switch and nic not in self.absent:
-                found.setdefault(port.switch, []).append(nic)
-        return found
+        """Each with the NICs behind it."""
+        there = self.ports.items()
+        return by_key((port.switch, nic) for nic, port in there if port.switch and nic not in self.absent)
 
 
 _NOTHING = Port()

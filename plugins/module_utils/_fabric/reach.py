@@ -33,7 +33,7 @@ def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str]
         fault("agent", Place("host", (number,))) for number, name in enumerate(fabric.hosts) if name in got.missing
     ]
     found += said.of_interfaces(mtu)
-    known = {nic for each in found for nic in _nics(fabric, each.place)}
+    known = {nic for each in found for nic in each.place.nics(fabric, "switch")}
     properties: dict[str, Property] = {
         "answers": said.answers, "arp": said.arp, "mtu": said.mtu, "dscp": said.dscp, "route": said.route,
     }  # fmt: skip
@@ -43,19 +43,13 @@ def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str]
         for place in (*places.accused, *places.open):
             if thing == "route" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
-            nics = set(_nics(fabric, place))
+            nics = set(place.nics(fabric, "switch"))
             if nics and nics <= known:
                 continue
             if thing == "answers":
                 known |= nics
             found.append(said.silence(place) if thing == "answers" else said.described(thing, place))
     return found
-
-
-def _nics(fabric: Fabric, place: Place) -> list[int]:
-    if place.kind == "host":
-        return fabric.nics_of(place.members[0])
-    return list(place.members) if place.kind in ("nic", "switch") else []
 
 
 class _Said:
@@ -88,7 +82,6 @@ class _Said:
         }
 
     def of_interfaces(self, mtu: int) -> list[Finding]:
-        """What an interface says about itself."""
         found = []
         vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
         for nic, look in self.looks.items():
@@ -158,9 +151,8 @@ class _Said:
         return fault(thing, place, said=given)
 
     def silence(self, place: Place) -> Finding:
-        """Why probes had no answer."""
         silent = [entry for entry in self._concerned(place) if "small" not in entry]
-        own = _nics(self.fabric, place)
+        own = place.nics(self.fabric, "switch")
         ways = [way for way in self.probes if way[0] in own]
         away = [way for way in ways if self._told(way)[0] != self.fabric.port(way[0]).address]
         if away and 2 * len(away) >= len(ways):
@@ -206,5 +198,5 @@ class _Said:
             return [entry for way, entry in self.probes.items() if set(way) == set(place.members)]
         if place.kind == "rail":
             return [entry for way, entry in self.probes.items() if self.fabric.rail_of(way[0]) == place.members[0]]
-        nics = set(_nics(self.fabric, place))
+        nics = set(place.nics(self.fabric, "switch"))
         return [entry for way, entry in self.probes.items() if not nics or nics.intersection(way)]

@@ -17,7 +17,7 @@ from .._layer import RefusedError
 from .._results.readers.reading import number, short
 from .gpus import Gpus, judge
 from .judge import Place
-from .model import Fabric, Port, from_rows, usual
+from .model import Fabric, Port, by_key, from_rows, usual
 from .reach import FAULTS, fault
 
 
@@ -55,7 +55,7 @@ def fabric_from(
         chosen[name] = _in_rails(name, ports, nets)
     if not nets:
         _same_number(chosen)
-    if not any(filter(None, (port for row in chosen.values() for port in row))):
+    if not any(port for row in chosen.values() for port in row):
         where = f" in {', '.join(networks)}" if networks else ""
         first = str(hosts[0]["name"]) if hosts else "fabric"
         remedy = "; ".join(notes[:3]) or "run the guest stage, and look at rdma_info on the hosts"
@@ -67,12 +67,7 @@ def fabric_from(
             for name, row in chosen.items()
         }
     )
-    flat = {
-        number * fabric.rails + rail: port
-        for number, row in enumerate(chosen.values())
-        for rail, port in enumerate(row)
-        if port
-    }
+    flat = dict(zip(fabric.ports, (port for row in chosen.values() for port in row if port)))
     gpus = judge(fabric.hosts, readings, known_xids)
     return Readings(
         fabric,
@@ -183,9 +178,7 @@ def _value(port: Mapping[str, Any], key: str) -> Any:
 def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
     found = []
     alike = {code: entry["alike"] for code, entry in FAULTS.table.items() if "alike" in entry}
-    rails: dict[int, list[int]] = collections.defaultdict(list)
-    for nic in ports:
-        rails[fabric.rail_of(nic)].append(nic)
+    rails = by_key((fabric.rail_of(nic), nic) for nic in ports)
     for nics in rails.values():
         for code, key in alike.items():
             read = {nic: _value(ports[nic], key) for nic in nics}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from .._judge.finding import Finding, text_table
-from .gpus import Gpus
 from .judge import Place, Places, Sample
 from .model import Fabric
 from .reach import remedy
 from .wire import Failure
 
-SCHEMA = 1
 MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
 
 
@@ -33,7 +31,7 @@ def place_text(fabric: Fabric, place: Place) -> str:
 
 def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence[Failure]) -> Finding:
     """A measured place, in the form of every other fault. ``bandwidth``: of latency otherwise."""
-    nics = set(fabric.nics_of(place.members[0])) if place.kind == "host" else set(place.members)
+    nics = set(place.nics(fabric, "pair", "switch"))
     said = [
         failure.why
         for failure in failures
@@ -46,66 +44,35 @@ def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence
     return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
 
 
-def document(
-    fabric: Fabric,
-    faults: Sequence[Finding],
-    places: Mapping[str, Places],
-    *,
-    notes: Sequence[str],
-    missing: Sequence[str],
-    form: str,
-    counters: Mapping[str, Mapping[str, int]],
-    gpus: Gpus,
-    simulated: bool,
-    complete: bool,
-) -> dict[str, Any]:
-    """``ok`` only if nothing was found and everything was looked at: what was not measured is no good news."""
-    return {
-        "schema": SCHEMA,
-        "form": form,
-        "ok": complete and not faults and not missing,
-        "complete": complete and not missing,
-        "simulated": simulated,
-        "hosts": list(fabric.hosts),
-        "rails": fabric.rails,
-        "missing": list(missing),
-        "faults": [
-            {
-                "thing": fault.thing,
-                "kind": fault.place.kind,
-                "place": place_text(fabric, fault.place),
-                "hosts": sorted(_hosts(fabric, fault.place)),
-                "found": fault.text,
-                "remedy": fault.remedy,
-            }
-            for fault in faults
-        ],
-        "measured": {
-            name: {
-                "tests": each.tests,
-                "bad": each.bad,
-                "medians": {
-                    f"rail {key[0]}" + (f" to {key[1]}" if key[0] != key[1] else ""): value
-                    for key, value in each.medians.items()
-                },
-                "seen_once": [place_text(fabric, place) for place in each.open],
-            }
-            for name, each in places.items()
-        },
-        "counters": dict(counters),
-        "gpus": [dict(row) for row in gpus.rows],
-        "gpu_table": gpus.table,
-        "notes": list(notes),
-        "table": table(fabric, faults, simulated),
+def fault_rows(fabric: Fabric, faults: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            "thing": fault.thing,
+            "kind": fault.place.kind,
+            "place": place_text(fabric, fault.place),
+            "hosts": sorted(_hosts(fabric, fault.place)),
+            "found": fault.text,
+            "remedy": fault.remedy,
+        }
+        for fault in faults
+    ]
+
+
+def seen(fabric: Fabric, places: Places) -> dict[str, Any]:
+    """What one program measured."""
+    medians = {
+        f"rail {one}" + (f" to {other}" if one != other else ""): value
+        for (one, other), value in places.medians.items()
     }
+    once = [place_text(fabric, place) for place in places.open]
+    return {"tests": places.tests, "bad": places.bad, "medians": medians, "seen_once": once}
 
 
 def _hosts(fabric: Fabric, place: Place) -> set[str]:
-    if place.kind in ("host", "gpu"):
-        return {fabric.hosts[host] for host in place.members}
-    if place.kind in ("nic", "pair", "switch"):
-        return {fabric.hosts[fabric.host_of(nic)] for nic in place.members}
-    return set()
+    nics = place.nics(fabric, "pair", "switch")
+    return {
+        fabric.hosts[host] for host in (place.members if place.kind in ("host", "gpu") else map(fabric.host_of, nics))
+    }
 
 
 def table(fabric: Fabric, faults: Sequence[Finding], simulated: bool) -> list[str]:

@@ -17,7 +17,7 @@ import math
 from typing import Iterable, Iterator, Sequence, Union
 
 from .._judge.sentences import refusal
-from .model import Fabric
+from .model import Fabric, by_key
 
 Pair = tuple[int, int]
 FORMS = ("quick", "full", "bisection")
@@ -117,34 +117,23 @@ def follow_up_limit(hosts: int) -> int:
 def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once: int = 0) -> list[Round]:
     if form not in FORMS:
         raise refusal("form_unknown", form, known=", ".join(FORMS))
-    hosts = len(fabric.hosts)
+    hosts, rails = len(fabric.hosts), range(fabric.rails)
     total = tournament_rounds(hosts)
     if form == "bisection":
         made = [Round(_bisection(fabric, turn)) for turn in range(min(4, max(1, hosts // 2)))]
     else:
         count = total if form == "full" else quick_rounds(hosts)
-        numbers = [index * total // count for index in range(count)]
         stride = max(1, total // fabric.rails)
+        # The number of the round on each rail, and how many rails further the server is.
+        starts = [([index * total // count + rail * stride for rail in rails], 0) for index in range(count)]
+        if cross_rail:
+            starts += [([shift * total // fabric.rails] * fabric.rails, shift) for shift in rails[1:]]
         made = [
-            Round(tuple(Tournament(fabric, rail, (number + rail * stride) % total) for rail in range(fabric.rails)))
-            for number in numbers
+            Round(tuple(Tournament(fabric, rail, numbers[rail] % total, shift) for rail in rails))
+            for numbers, shift in starts
         ]
-    if cross_rail and form != "bisection":
-        made += [
-            Round(
-                tuple(
-                    Tournament(fabric, rail, (shift * total // fabric.rails) % total, shift)
-                    for rail in range(fabric.rails)
-                )
-            )
-            for shift in range(1, fabric.rails)
-        ]
-    return [part for each in made for part in _apart(each, rails_at_once)]
-
-
-def _apart(each: Round, at_once: int) -> Iterator[Round]:
-    step = at_once or len(each.sweeps)
-    return (Round(each.sweeps[first : first + step]) for first in range(0, len(each.sweeps), step))
+    step = rails_at_once or fabric.rails
+    return [Round(each.sweeps[first : first + step]) for each in made for first in range(0, fabric.rails, step)]
 
 
 def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
@@ -153,8 +142,8 @@ def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
     sweeps = []
     for rail in range(fabric.rails):
         ends = [(fabric.nic(host, rail), fabric.nic(half + (host + turn) % half, rail)) for host in range(half)]
-        present = [pair for pair in ends if not fabric.absent.intersection(pair)]
-        sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in enumerate(present)))
+        present = enumerate(filter(fabric.has, ends))
+        sweeps.append(tuple(pair if (index + turn) % 2 else pair[::-1] for index, pair in present))
     return tuple(sweeps)
 
 
@@ -175,9 +164,7 @@ def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> list[Round]:
 
 
 def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
-    rails: dict[Pair, list[Pair]] = {}
-    for one, other in pairs:
-        rails.setdefault((fabric.rail_of(one), fabric.rail_of(other)), []).append((one, other))
+    rails = by_key(((fabric.rail_of(pair[0]), fabric.rail_of(pair[1])), pair) for pair in pairs)
     return tuple(tuple(found) for _key, found in sorted(rails.items()))
 
 
@@ -192,18 +179,13 @@ def cost(
     startup: float = STARTUP,
 ) -> Cost:
     """``seconds``: of one program; ``programs``: one after the other in a round; ``bandwidth``: so many load."""
-    slot = slot_seconds(seconds, programs, startup)
     tests = gigabytes = 0.0
     rates = [fabric.port(nic).rate for nic in range(len(fabric.hosts) * fabric.rails)]
     for each in plan:
         for one, other in each.pairs():
             tests += programs
             gigabytes += bandwidth * seconds * min(rates[one], rates[other]) / 8
-    return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * slot, gigabytes)
-
-
-def slot_seconds(seconds: float, programs: int, startup: float) -> float:
-    return programs * (seconds + startup)
+    return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * programs * (seconds + startup), gigabytes)
 
 
 def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:

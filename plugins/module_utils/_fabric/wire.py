@@ -21,7 +21,6 @@ from .model import Fabric
 from .schedule import Round, Sweep, Tournament
 
 LONGEST = 131_000
-NOT_MEASURED = math.nan
 
 
 def encode(
@@ -112,9 +111,10 @@ class Measured:
     simulated: bool = False
 
 
-def measured(rounds: Sequence[Round], programs: int, got: Replies) -> Measured:
-    """Values in the order of the plan. What a host that is missing should have measured is NaN: unknown."""
-    result = Measured([[] for _program in range(programs)], [])
+def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measured | None = None) -> Measured:
+    """Values in the order of the plan, behind those of ``before``. What a host that is missing should have measured is
+    NaN: unknown."""
+    result = before or Measured([[] for _program in range(programs)], [])
     values: dict[tuple[int, int, int, int], float] = {}
     tables = _Tables()
     for document in got.by_host.values():
@@ -133,7 +133,7 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies) -> Measured:
     for turn, each in enumerate(rounds):
         for step in range(programs):
             for sweep in each.sweeps:
-                row = [values.get((turn, step, *pair), NOT_MEASURED) for pair in sweep]
+                row = [values.get((turn, step, *pair), math.nan) for pair in sweep]
                 result.seen[step].append(Sample(sweep, row))
     return result
 

@@ -167,12 +167,10 @@ def expand(text: str) -> list[str] | None:
     match = _RANGE.match(text.strip())
     if not match or match["again"] not in ("", match["prefix"]):
         return [text.strip()]
-    first, last = int(match["first"]), int(match["last"])
-    if last < first:
-        return None
-    if last - first > _MOST_PORTS:
+    numbers = range(int(match["first"]), int(match["last"]) + 1)
+    if len(numbers) > _MOST_PORTS:
         return [text.strip()]
-    return [f"{match['prefix']}{number}" for number in range(first, last + 1)]
+    return [f"{match['prefix']}{number}" for number in numbers] or None
 
 
 # ------------------------------------------------------------------------------------------------------------ readings

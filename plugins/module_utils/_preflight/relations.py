@@ -18,6 +18,8 @@ from .values import shown, table, truth, words
 
 Row = Mapping[str, Any]
 
+# RoCE modes of the drivers that configure.
+MODES = {"onyx": onyx.MODES, "cumulus": (*nvue.SINCE, "absent")}
 _NAMING = {"onyx": onyx.NAMING, "cumulus": nvue.NAMING}
 _LOSSLESS = ("lossless", "semi-lossless", "lossless-single-ipool")
 PRIORITY = 3  # of RoCE, where the site says no other
@@ -103,9 +105,7 @@ def _needs(said: Said, unclear: Any) -> Wrong:
         for name in row["needed"]:
             if not said(name) and name.partition(".")[0] not in unclear:
                 because = " and ".join(f"{one} {value}".strip() for one, value in given.items())
-                variable, _dot, key = name.partition(".")
-                text = f"{key or 'it'} is not set, expected a value beside {because}"
-                yield Finding("", variable, text, f"set {name}, or leave {first} out")
+                yield _wrong(said, "needed", "not set", name, because=because, first=first)
 
 
 def _names(said: Said, members: Mapping[str, Sequence[str]], called: set[str]) -> Wrong:
@@ -205,7 +205,7 @@ def _of_host(said: Said, nodes: Sequence[Said]) -> Wrong:
 
 def _of_switch(said: Said) -> Wrong:
     driver = driver_of(said.row)
-    modes = table("modes").get(driver)
+    modes = MODES.get(driver)
     if driver in _NAMING and said("switch_port_mode") == "routed":
         try:
             ports = _NAMING[driver].all("", each_port(said("switch_ports")))

@@ -163,12 +163,6 @@ def _change_window(value: Any) -> str:
     return ""
 
 
-def _mmio(value: Any) -> str:
-    number = int(value) if re.match(r"^[1-9]\d*$", str(value)) else 0
-    power = number and not number & (number - 1)
-    return "" if power or value in (None, "", "auto") else "auto, or a power of two in GB without a unit"
-
-
 def _driver(value: Any) -> str:
     known = str(value) in table("drivers") or re.fullmatch(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}", str(value))
     return "" if known else f"{', '.join(table('drivers'))}, or a role"
@@ -176,7 +170,7 @@ def _driver(value: Any) -> str:
 
 # The forms that are more than a pattern: which of them a variable has is in values.yml.
 _FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each in (
-    _server, _environment, _memory, _account, _kernel_settings, _mmio, _network, _address,
+    _server, _environment, _memory, _account, _kernel_settings, _network, _address,
     _change_window, _max_unavailable, _rails, _driver,
 )}  # fmt: skip
 
@@ -184,9 +178,13 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {each.__name__[1:]: each for each i
 _TABLES = Sentences(__file__, "values.yml")
 
 
+@functools.lru_cache(maxsize=None)
 def table(name: str) -> Any:
-    """One of values.yml by its name."""
-    return _TABLES.table[name]
+    """One of values.yml by its name; of rows that name variables in ``of`` a mapping of these."""
+    rows = _TABLES.table[name]
+    if not isinstance(rows, list) or "of" not in rows[0]:
+        return rows
+    return {each: {key: row[key] for key in row if key != "of"} for row in rows for each in row["of"]}
 
 
 @functools.lru_cache(maxsize=None)
@@ -212,9 +210,14 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if (secret and _NO_SECRET.match(text)) or ((secret or option.get("type") == "str") and _PLACEHOLDER.match(text)):
         yield "the real one, not a placeholder"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        allowed = table("ranges").get(name) or (((0, float("inf")),) if _from_zero(option) else ())
-        if allowed and not any(least <= value <= most for least, most in allowed):
-            yield " or ".join(_range(least, most) for least, most in allowed)
+        default = option.get("default")
+        negative = isinstance(default, (int, float)) and default < 0
+        wanted: Mapping[str, Any] = table("ranges").get(name) or ({} if negative else {"least": 0})
+        least, most, also = wanted.get("least", 0), wanted.get("most"), wanted.get("also")
+        inside = not wanted or value == also or (least <= value and (most is None or value <= most))
+        if not inside:
+            text = f"{least} or more" if most is None else f"{least} to {most}"
+            yield text if also is None else f"{also} or {text}"
     known = table("words").get(name)
     if known and not {str(each).partition("*")[0] for each in value or ()} <= set(known):
         yield f"a list of {', '.join(known)}"
@@ -227,17 +230,6 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
         for key, each in (option.get("options") or {}).items():
             if value.get(key) is not None:
                 yield from (f"{key}: {words}" for words in refusals(f"{name}.{key}", each, value[key]))
-
-
-def _from_zero(option: Mapping[str, Any]) -> bool:
-    default = option.get("default")
-    return not (isinstance(default, (int, float)) and default < 0)
-
-
-def _range(least: float, most: float) -> str:
-    if least == most:
-        return str(least)
-    return f"{least} or more" if most >= 10**9 else f"{least} to {most}"
 
 
 def shown(value: Any, *, secret: bool, most: int = 60) -> str:

@@ -12,6 +12,7 @@ tree more at the inner nodes and S at its leaves).
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from typing import Any, Callable, Mapping
@@ -105,28 +106,25 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
     if still:
         doubts.wrong.append(f"nothing moved at {few(still)}")
     least, packets = min(moved.values()), any(not _is_count(seen.get("sent_bytes")) for seen in places.values())
-    shown = _most(least) if packets else f"at least {_gb(least)}"
+
+    def amount(value: float) -> str:
+        return f"{_gb(value)} at most (counted in packets)" if packets else _gb(value)
+
+    shown = amount(least) if packets else f"at least {_gb(least)}"
     if due is None or not math.isfinite(due.gradient_bytes) or due.gradient_bytes <= 0 or due.nodes < 2:
         doubts.missing.append(f"{shown} moved everywhere, but what the run had to move is not known")
         return ""
-    short = [
-        place
-        for place, seen in places.items()
-        if moved[place]
-        and moved[place] < COUNTED_SHARE * (due.everywhere if (seen.get("nodes") or 1) > 1 else due.each)
-    ]
+    wanted = {name: due.everywhere if (seen.get("nodes") or 1) > 1 else due.each for name, seen in places.items()}
+    short = [place for place, least in moved.items() if 0 < least < COUNTED_SHARE * wanted[place]]
     if short:
         there = min(moved[place] for place in short)
         doubts.wrong.append(
-            f"too little moved at {few(short)}: {_most(there) if packets else _gb(there)}, "
-            f"{_gb(due.each)} were due at each node, {_gb(due.everywhere)} everywhere"
+            f"too little moved at {few(short)}: {amount(there)}, {_gb(due.each)} were due at each node, "
+            f"{_gb(due.everywhere)} everywhere"
         )
     whole = sum(moved.values())
     if not partly and not short and not still and whole < COUNTED_SHARE * due.everywhere:
-        doubts.wrong.append(
-            f"too little moved: {_most(whole) if packets else _gb(whole)} at all places together, "
-            f"{_gb(due.everywhere)} were due"
-        )
+        doubts.wrong.append(f"too little moved: {amount(whole)} at all places together, {_gb(due.everywhere)} were due")
     if not packets:
         most = {place: max(seen["sent_bytes"], seen["received_bytes"]) for place, seen in places.items()}
         over = [f"{place} ({_gb(value)})" for place, value in most.items() if value > due.most_each]
@@ -145,16 +143,11 @@ def _beyond(seen: Mapping[str, Any]) -> bool:
     return bool(moved) and max(moved) > seen["most_bytes"] * (1 + MEASUREMENT_MARGIN)
 
 
-def _most(value: float) -> str:
-    return f"{_gb(value)} at most (counted in packets)"
-
-
 def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Pauses and congestion by name: they are how a lossless network works, and worth a look."""
-    events: dict[str, int] = {}
+    events: collections.Counter[str] = collections.Counter()
     for seen in places.values():
-        for name, count in (seen.get("events") or {}).items():
-            events[name] = events.get(name, 0) + count
+        events.update(seen.get("events") or {})
     found = []
     pauses = [(place, seen["pauses"]) for place, seen in places.items() if seen.get("pauses")]
     if pauses:
@@ -198,6 +191,5 @@ HEADER = ("place", "sent", "received", "discards", "PFC pauses", "remarks")
 def _figure(seen: Mapping[str, Any], direction: str) -> str:
     if _is_count(seen.get(f"{direction}_bytes")):
         return _gb(seen[f"{direction}_bytes"])
-    if _is_count(seen.get(f"{direction}_packets")):
-        return f"{seen[f'{direction}_packets']:,} packets"
-    return "not read"
+    packets = seen.get(f"{direction}_packets")
+    return f"{packets:,} packets" if _is_count(packets) else "not read"

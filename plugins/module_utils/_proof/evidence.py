@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.figures.detours import Detour
@@ -13,11 +13,11 @@ from .._results.figures.speed import Speed
 from .._results.readers import reading
 from .._results.readers.reading import positive
 from .counters import Due
+from .witness import Doubts
 
 # Counters are read this many seconds before and after the training at most: what others moved meanwhile counts, too.
 READING_SLACK_S = 900.0
-# The fabric check and the training belong to one run of the site: not more than this lies between them.
-PROBE_SLACK_S = 3600.0
+_TOO_FAR = f"more than {READING_SLACK_S / 60:.0f} minutes"
 # One clock notes all times, that of the controller; this much is its rounding.
 CLOCK_S = 1.0
 
@@ -64,6 +64,39 @@ class Job:
         strange, lacking = sorted(found - self.names), sorted(self.names - found)
         unknown = [f"{what} {', '.join(strange[:4])}, which took no part"] if strange else []
         return unknown + ([f"{what} nothing of {', '.join(lacking[:4])}"] if lacking else [])
+
+    def same(self, run: Any, what: str, doubts: Doubts) -> None:
+        """The name that role run gave to both."""
+        if not run or not self.id:
+            doubts.missing.append(f"the run of {what} is not known")
+        elif str(run) != self.id:
+            doubts.wrong.append(f"{what} is of run {run}, not of {self.id}")
+
+    def around(self, place: str, seen: Mapping[str, Any], doubts: Doubts) -> None:
+        """Two readings, shortly before and shortly after the training."""
+        before, after = moment(seen.get("before_at")), moment(seen.get("after_at"))
+        if before is None or after is None or self.started is None or self.ended is None:
+            doubts.missing.append(f"{place}: when it was read, or when the training ran, is not known")
+            return
+        if before > self.started + CLOCK_S or after < self.ended - CLOCK_S:
+            doubts.wrong.append(f"{place}: the readings do not lie around the training")
+        elif self.started - before > READING_SLACK_S or after - self.ended > READING_SLACK_S:
+            doubts.wrong.append(
+                f"{place}: read {_TOO_FAR} before or after the training: what others moved meanwhile is in it"
+            )
+
+    def during(self, time: Any, what: str, doubts: Doubts) -> None:
+        """What the training itself wrote, read shortly after its end: what is read earlier lacks what came later."""
+        at = moment(time)
+        if at is None or self.started is None or self.ended is None:
+            doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
+        elif at < self.ended - CLOCK_S:
+            doubts.missing.append(
+                f"the training was not observed to its end: {what} was read {self.ended - at:.0f} s before that; let "
+                "NCCL write its log in the training (docs/data-path.md), and read it afterwards"
+            )
+        elif at > self.ended + READING_SLACK_S:
+            doubts.wrong.append(f"{what} was read {_TOO_FAR} after the training: it may be of another one")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +149,18 @@ def rows(given: Any) -> list[Mapping[str, Any]]:
     return [each for each in given or () if isinstance(each, Mapping)]
 
 
+def host_of(said: Mapping[str, Any], key: str = "host") -> str:
+    """The host that a rank or a NIC names; empty: none."""
+    return short(str(said.get(key) or ""))
+
+
+def ends(pairs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Of each pair of ranks in NCCL's log both ends: host, rank, and what is said of it (path, devices)."""
+    for pair in pairs:
+        for end, side in (("source", "send"), ("target", "receive")):
+            yield host_of(pair, f"{end}_host"), pair.get(end), pair.get(side) or {}
+
+
 def networks(given: Any) -> tuple[str, ...]:
     """CIDRs out of one text (separated by commas or blanks) or a list. Raises RefusedError for anything else."""
     parts = given.replace(",", " ").split() if isinstance(given, str) else given
@@ -152,7 +197,7 @@ def gathered(job: Job, path: Mapping[str, Any] | None) -> dict[str, set[str]]:
     node_of = {short(name): node for node, name in job.hosts.items()}
     found: dict[str, set[str]] = {}
     for hca in rows((path or {}).get("hcas")):
-        node = node_of.get(short(str(hca.get("host") or "")))
+        node = node_of.get(host_of(hca))
         port = hca.get("port", 1)
         if node is not None and hca.get("name"):
             found.setdefault(node, set()).update(

@@ -7,24 +7,17 @@ for the cluster, because the silent node may be the slowest.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence, Tuple
+import itertools
+from typing import Any, Callable, Collection, Mapping, Sequence, Tuple
 
 from .._results.figures.limits import PCIE_GENERATIONS, UnknownError
 from .evidence import whole
-from .rdma_ports import below_best, gbit_per_s, name, networks_text, roce_gids, training_ports
+from .rdma_ports import below_best, gbit_per_s, name, roce_gids, training_ports
 from .snapshots import SIMULATED
 
 _GENERATIONS = {rate: generation for generation, (rate, _share) in PCIE_GENERATIONS.items()}
 _Figures = Tuple[Mapping[str, Any], str]  # values of `find`'s ``limits``, and their source
-
-
-class _Port(NamedTuple):
-    """A port that carries the training; ``label``: node and device."""
-
-    label: str
-    facts: Mapping[str, Any]
-    networks: tuple[str, ...]
-
+_Ports = Mapping[str, Mapping[str, Any]]  # those that carry the training: node and device -> what rdma_info says
 
 # What a port of Ethernet can run at (IEEE 802.3, per port, in Gb/s): anything else was not read rightly.
 ETHERNET_GBIT_PER_S = (1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800, 1600)
@@ -52,17 +45,15 @@ def find(
         for node, ports in by_node.items()
         if not ports or set(chosen.get(node) or ()) - {name(port) for port in ports}
     ]
-    addressed = f"with a RoCE v2 address in {networks_text(networks)}"
+    addressed = f"with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if silent or not by_node:
         what = "not every NIC that NCCL names" if chosen else f"no RDMA port {addressed}"
         return {**result, "notes": [f"{what} was seen on {', '.join(silent)}" if by_node else "no node was read"]}
-    ports = [
-        _Port(f"{node} {name(port)}", port, tuple(networks) if not chosen else ())
-        for node, found in by_node.items()
-        for port in found
-    ]
-    readers: dict[str, Callable[[Sequence[_Port]], _Figures]] = {key: functools.partial(_least, key) for key in _LEAST}
-    for key, read in {**readers, "pcie_generation": _pcie, "vlan_tagged": _tags}.items():
+    ports = {f"{node} {name(port)}": port for node, found in by_node.items() for port in found}
+    readers: dict[str, Callable[[_Ports], _Figures]] = {key: functools.partial(_least, key) for key in _LEAST}
+    readers["pcie_generation"] = _pcie
+    readers["vlan_tagged"] = functools.partial(_tags, () if chosen else networks)
+    for key, read in readers.items():
         try:
             values, source = read(ports)
         except UnknownError as error:
@@ -70,8 +61,8 @@ def find(
         else:
             limits.update(values)
             sources.update(dict.fromkeys(values, source))
-    gpus = [(readings.get(node) or {}).get("gpus") for node in nodes]
-    rates: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in (each or {}).get("state") or [{}]]
+    gpus = [(readings.get(node) or {}).get("gpus") or {} for node in nodes]
+    rates: list[float] = [gpu.get("nvlinks_gb_s") or 0 for each in gpus for gpu in each.get("state") or [{}]]
     if rates and all(rates):
         limits["nvlink_gbyte_per_s"] = min(rates)
         sources["nvlink_gbyte_per_s"] = "gpu_info: nvidia-smi nvlink -s, all links of the GPU with the least"
@@ -84,27 +75,22 @@ def find(
     return {**result, "notes": _degraded(ports)}
 
 
-def _least(key: str, ports: Sequence[_Port]) -> _Figures:
+def _least(key: str, ports: _Ports) -> _Figures:
     read, source = _LEAST[key]
-    seen = [(read(port.facts), port.label) for port in ports]
-    missing = [label for value, label in seen if value is None]
+    seen = {label: read(port) for label, port in ports.items()}
+    missing = [label for label, value in seen.items() if value is None]
     if missing:
         raise UnknownError(f"not reported by {', '.join(missing[:4])}")
-    uneven = _uneven(seen) if key == "nic_link_gbit_per_s" else ""
-    if uneven:  # NCCL names NICs of storage or management, too: the least times their number is below the truth
-        raise UnknownError(f"the NICs that NCCL names on {uneven} do not run at one rate; name those of the training")
-    low, most = min(value for value, _label in seen), max(value for value, _label in seen)
-    label = next(label for value, label in seen if value == low)
-    where = "the same on all nodes" if low == most else f"the least ({label}; up to {most:g})"
-    return {key: low}, f"{source}, {where}"
-
-
-def _uneven(seen: Sequence[tuple[Any, str]]) -> str:
-    """The first node whose own NICs differ; empty if there is none."""
-    rates: dict[str, set[Any]] = {}
-    for value, label in seen:
-        rates.setdefault(label.partition(" ")[0], set()).add(value)
-    return next((node for node, values in rates.items() if len(values) > 1), "")
+    if key == "nic_link_gbit_per_s":  # NCCL names NICs of storage, too: the least times their number is below the truth
+        for node, labels in itertools.groupby(seen, key=lambda label: label.partition(" ")[0]):
+            if len({seen[label] for label in labels}) > 1:
+                raise UnknownError(
+                    f"the NICs that NCCL names on {node} do not run at one rate; name those of the training"
+                )
+    low = min(seen, key=lambda label: seen[label])
+    most = max(seen.values())
+    where = "the same on all nodes" if seen[low] == most else f"the least ({low}; up to {most:g})"
+    return {key: seen[low]}, f"{source}, {where}"
 
 
 def _rate(port: Mapping[str, Any]) -> float | None:
@@ -124,50 +110,50 @@ _LEAST: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
 }
 
 
-def _pcie(ports: Sequence[_Port]) -> _Figures:
+def _pcie(ports: _Ports) -> _Figures:
     """Generation and width belong together: those of the port whose link carries least."""
     links = []
-    for port in ports:
-        pcie = port.facts.get("pcie") or {}
+    for label, port in ports.items():
+        pcie = port.get("pcie") or {}
         speed, width = pcie.get("current_link_speed"), whole(pcie.get("current_link_width"))
         generation = _GENERATIONS.get(speed or 0.0)
         if generation is None or width is None:
             link = f"{speed} GT/s x{pcie.get('current_link_width')}" if pcie else "PCIe link not read"
-            raise UnknownError(f"{port.label}: {link}")
+            raise UnknownError(f"{label}: {link}")
         rate, share = PCIE_GENERATIONS[generation]
-        links.append((rate * width * share, generation, width, port.label))
+        links.append((rate * width * share, generation, width, label))
     _carries, generation, width, label = min(links, key=lambda link: link[0])
     where = "the same on all nodes" if len({link[:3] for link in links}) == 1 else f"the least ({label})"
     source = f"rdma_info: current_link_speed and current_link_width (sysfs, as the VM sees it), {where}"
     return {"pcie_generation": generation, "pcie_width": width}, source
 
 
-def _tags(ports: Sequence[_Port]) -> _Figures:
+def _tags(networks: Sequence[str], ports: _Ports) -> _Figures:
     """Packets carry a tag if the GID belongs to a VLAN interface on top of the port's own. A virtual function says
     nothing: its host may add a tag that the guest never sees."""
     tagged = set()
-    for port in ports:
-        gids = [*roce_gids(port.facts, port.networks)]
+    for label, port in ports.items():
+        gids = [*roce_gids(port, networks)]
         interfaces = {str(gid.get("netdev") or "") for gid in gids}
-        own = str(port.facts.get("netdev") or "")
-        if port.facts.get("is_vf") is not False:
-            raise UnknownError(f"{port.label} may be a virtual function, to which the host can add a tag")
+        own = str(port.get("netdev") or "")
+        if port.get("is_vf") is not False:
+            raise UnknownError(f"{label} may be a virtual function, to which the host can add a tag")
         if interfaces == {own} and own:
             tagged.add(False)
         elif own and all(gid.get("vlan_of") == own for gid in gids):
             tagged.add(True)
         else:
-            raise UnknownError(f"{port.label}: the GID belongs to {', '.join(sorted(interfaces)) or 'nothing'}")
+            raise UnknownError(f"{label}: the GID belongs to {', '.join(sorted(interfaces)) or 'nothing'}")
     if len(tagged) != 1:
         raise UnknownError("some ports send with a VLAN tag and others without")
     owner = "a VLAN interface" if True in tagged else "the interface of the port itself"
     return {"vlan_tagged": tagged.pop()}, f"rdma_info: the GID belongs to {owner}"
 
 
-def _degraded(ports: Sequence[_Port]) -> list[str]:
+def _degraded(ports: _Ports) -> list[str]:
     """Links that run below what the device can do: the cable of a slot, so to say."""
     return [
-        f"{port.label}: PCIe runs with {link}: look at slot and firmware"
-        for port in ports
-        for link in below_best(port.facts.get("pcie") or {})
+        f"{label}: PCIe runs with {link}: look at slot and firmware"
+        for label, port in ports.items()
+        for link in below_best(port.get("pcie") or {})
     ]

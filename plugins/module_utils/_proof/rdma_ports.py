@@ -48,10 +48,6 @@ def training_ports(
     ]
 
 
-def networks_text(networks: Sequence[str]) -> str:
-    return ", ".join(networks) or "any network"
-
-
 def name(port: Mapping[str, Any]) -> str:
     """mlx5_0, with the number of the port where it is not the first."""
     number = port.get("port", 1)

@@ -12,21 +12,18 @@ reads the vport's counters of RDMA), so TCP does not show up in them. Switches c
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
+from .._results.figures.limits import UnknownError
 from .._results.readers.reading import few
 from . import rdma_ports
-from .evidence import moment, short
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
+from .evidence import moment, short, whole
 
 UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
 IDLE_SHARE = 0.01
 # Counters of these widths stand still at their largest value (InfiniBand's performance counters) or wrap there.
 _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
-_PRIORITIES = range(8)
 # Where no counter tells the priorities apart (virtual functions, older firmware), that of the whole port bounds them.
 _PORT_DISCARDS = ("rx_discards_phy",)
 _NIC_DISCARDS = ("rx_prio{}_discards", "rx_prio{}_buf_discard", "rx_prio{}_cong_discard")
@@ -47,9 +44,9 @@ class Growth(NamedTuple):
 
 def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) -> Growth:
     """By how much a counter grew between two readings."""
-    old, new = before.get(counter), after.get(counter)
-    if not _whole(old) or not _whole(new):
-        when = " and ".join(word for word, value in (("before", old), ("after", new)) if not _whole(value))
+    old, new = _count(before.get(counter)), _count(after.get(counter))
+    if old is None or new is None:
+        when = " and ".join(word for word, value in (("before", old), ("after", new)) if value is None)
         return Growth(None, f"{counter} was not read {when} the run")
     if new in _LARGEST and new >= old:
         return Growth(None, f"{counter} is {new}, the largest value of its width")
@@ -59,14 +56,8 @@ def growth(before: Mapping[str, Any], after: Mapping[str, Any], counter: str) ->
     return Growth(new - old)
 
 
-def _whole(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _bytes(growths: Iterable[Growth]) -> int | None:
-    """All of them or nothing: a part of a sum is no sum."""
-    words = [one.value for one in growths]
-    return None if None in words else UNIT_BYTES * sum(filter(None, words))
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 # ----------------------------------------------------------------------------------------------------------------- NICs
@@ -109,41 +100,54 @@ def _node(
     )
     why = _unreal(before, "before") or _unreal(after, "after") or _unlike(old, new, networks, hcas)
     if why:
-        return {**_blind(why), **times}
-    ports = list(new)
+        return {**_BLANK, **times, "why": why}
     grown = {
-        counter: [growth(_counters(old[port]), _counters(new[port]), counter) for port in ports]
-        for counter in ("port_xmit_data", "port_rcv_data")
+        port: [growth(_counters(old[port]), _counters(new[port]), data) for data in ("port_xmit_data", "port_rcv_data")]
+        for port in new
     }
-    unknown = [f"{port} {one.why}" for growths in grown.values() for port, one in zip(ports, growths) if one.why]
-    place = _blind("; ".join(unknown), ports)
-    place["sent_bytes"], place["received_bytes"] = map(_bytes, grown.values())
-    place["idle"] = _idle(ports, grown.values())
-    place["discards"] = _discards(old, new)
-    place["pauses"] = _of_class(old, new, _NIC_PAUSES)
-    place["paused_seconds"] = _paused(old, new)
-    place["events"] = _events(old, new)
-    outside = [port for port in ports if asked and not any(rdma_ports.roce_gids(new[port], asked))]
-    if outside:
-        place["strange"] = f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}"
-    place["most_bytes"] = _most(list(new.values()), times)
-    place["by_port"] = {
-        port: [one.value * UNIT_BYTES if one.value is not None else None for one in both]
-        for port, both in zip(ports, zip(*grown.values()))
+    unknown = [f"{port} {both[side].why}" for side in (0, 1) for port, both in grown.items() if both[side].why]
+    by_port = {
+        port: [None if one.value is None else UNIT_BYTES * one.value for one in both] for port, both in grown.items()
     }
-    place["mtu"] = sorted(
-        {port["active_mtu"] for port in new.values() if _whole(port.get("active_mtu")) and port["active_mtu"]}
-    )
+    outside = [port for port in new if asked and not any(rdma_ports.roce_gids(new[port], asked))]
     # Both ports of a card have its GUID; that of a virtual function is zero until it is set.
     cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
-    place["identity"] = {
-        "hostname": str(after.get("hostname") or ""),
-        "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
-        "guids": sorted(guid for guid in cards.values() if guid.strip("0:")),
-        "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
+    # All ports or nothing: a part of a sum is no sum.
+    sent, received = (None if None in way else sum(filter(None, way)) for way in zip(*by_port.values()))
+    return {
+        **times,
+        "sent_bytes": sent,
+        "received_bytes": received,
+        "discards": _discards(old, new),
+        "pauses": _of_class(old, new, _NIC_PAUSES),
+        "paused_seconds": _paused(old, new),
+        "most_bytes": _most(list(new.values()), times),
+        "events": _events(old, new),
+        "ports": list(new),
+        "why": "; ".join(unknown),
+        "strange": f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}" if outside else "",
+        "idle": _idle(by_port),
+        "by_port": by_port,
+        "mtu": sorted({*filter(None, (whole(port.get("active_mtu")) for port in new.values()))}),
+        "identity": {
+            "hostname": str(after.get("hostname") or ""),
+            "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
+            "guids": sorted(guid for guid in cards.values() if guid.strip("0:")),
+            "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
+        },
+        "replaced": [*_replaced(start, after, first, new), *_replaced(before, after, old, new)],
     }
-    place["replaced"] = [*_replaced(start, after, first, new), *_replaced(before, after, old, new)]
-    return {**place, **times}
+
+
+# Of a node about whose counters nothing is known.
+_BLANK: Mapping[str, Any] = {
+    **dict.fromkeys(("sent_bytes", "received_bytes", "discards", "pauses", "paused_seconds", "most_bytes")),
+    **{key: [] for key in ("ports", "idle", "mtu", "replaced")},
+    "events": {},
+    "by_port": {},
+    "strange": "",
+    "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
+}
 
 
 def _unread(reading: Mapping[str, Any], word: str) -> str:
@@ -166,7 +170,7 @@ def _unlike(
     if unseen:
         return f"NCCL names {', '.join(unseen)}, which rdma_info did not see"
     if not new and not old:
-        return f"no RDMA port with a RoCE v2 address in {rdma_ports.networks_text(networks)}"
+        return f"no RDMA port with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if set(old) != set(new):
         return f"the ports were {', '.join(old) or 'none'} before and {', '.join(new) or 'none'} after the run"
     return ""
@@ -192,39 +196,22 @@ def _replaced(
     return found
 
 
-def _idle(ports: Sequence[str], directions: Iterable[Sequence[Growth]]) -> list[str]:
+def _idle(by_port: Mapping[str, Sequence[int | None]]) -> list[str]:
     """Ports that carried less in a direction than this share of what each would carry if all carried the same."""
     found: list[str] = []
-    for growths in directions:
-        whole = sum(one.value or 0 for one in growths)
-        for port, one in zip(ports, growths):
-            if one.value is not None and whole and one.value * len(ports) < IDLE_SHARE * whole:
-                found.append(port)
+    for moved in zip(*by_port.values()):
+        least = IDLE_SHARE * sum(filter(None, moved)) / len(moved)
+        found += [port for port, count in zip(by_port, moved) if count is not None and count < least]
     return [*dict.fromkeys(found)]
 
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
     """What the links can carry between the two readings, per direction; None if that is not known."""
     rates = [rdma_ports.gbit_per_s(port) for port in ports]
-    before, after = (times[key] for key in ("before_at", "after_at"))
-    if None in rates or not all(isinstance(at, (int, float)) for at in (before, after)):
+    before, after = times["before_at"], times["after_at"]
+    if None in (*rates, before, after):
         return None
-    return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, float(after) - float(before))
-
-
-def _blind(why: str, ports: Sequence[str] = ()) -> dict[str, Any]:
-    return {
-        **dict.fromkeys(("sent_bytes", "received_bytes", "discards", "pauses", "paused_seconds", "most_bytes")),
-        "events": {},
-        "ports": list(ports),
-        "why": why,
-        "strange": "",
-        "idle": [],
-        "by_port": {},
-        "mtu": [],
-        "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
-        "replaced": [],
-    }
+    return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, float(after - before))
 
 
 def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, Any]:
@@ -234,13 +221,9 @@ def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, A
 
 def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> int | None:
     """Sum over the lossless priorities (all, where they are not known); None if a port shows none of them."""
-    total = 0
-    for port in new:
-        grown = [growth_.value for growth_ in _grown(old[port], new[port], names)]
-        if not grown or None in grown:
-            return None
-        total += sum(value or 0 for value in grown)
-    return total if new else None
+    by_port = [[one.value for one in _grown(old[port], new[port], names)] for port in new]
+    grown = [value for values in by_port for value in values]
+    return None if None in grown or not all(by_port) else sum(filter(None, grown))
 
 
 def _discards(old: Mapping[str, Any], new: Mapping[str, Any]) -> int | None:
@@ -260,7 +243,7 @@ def _paused(old: Mapping[str, Any], new: Mapping[str, Any]) -> float | None:
 def _grown(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> list[Growth]:
     """Of what a port shows of these counters, for its lossless priorities (all, where they are not known)."""
     before, after = _counters(old, "ethtool"), _counters(new, "ethtool")
-    wanted = (new.get("qos") or {}).get("pfc_priorities") or list(_PRIORITIES)
+    wanted = (new.get("qos") or {}).get("pfc_priorities") or range(8)
     shown = [name.format(priority) for priority in wanted for name in names]
     return [growth(before, after, counter) for counter in shown if counter in after or counter in before]
 
@@ -297,23 +280,16 @@ def switches(readings: Mapping[str, Any], nodes: int, simulated: bool = False) -
         return {"places": {}, "reason": SIMULATED}
     if not any((pair or {}).get(word) for pair in readings.values() for word in ("before", "after")):
         return {"places": {}, "reason": "the switch's counters were not read before and after the training"}
-    lost: dict[str, list[int | None]] = {"discards": [], "pauses": []}
     by_port: dict[str, list[int]] = {}
-    place: dict[str, Any] = {
-        "events": {},
-        "nodes": nodes,
-        "readings": {},
-        "why": "",
-        "by_port": by_port,
-        "neighbors": {},
-        "same": _same_switch(readings),
-    }
+    lost: dict[str, list[int | None]] = {"discards": [], "pauses": []}
+    place: dict[str, Any] = {"nodes": nodes, "why": "", "by_port": by_port, "same": _same_switch(readings), **lost}
+    place.update((key, {}) for key in ("events", "neighbors", "readings"))
     try:
         for switch, pair in readings.items():
             before, after = ((pair or {}).get(word) or {} for word in ("before", "after"))
             place["readings"][switch] = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
-            _switch(switch, before, after, place, lost)
-    except _UnreadError as error:
+            _switch(switch, before, after, place)
+    except UnknownError as error:
         place["why"] = str(error)
     moved = [port for port, both in by_port.items() if any(both)]
     if not place["why"] and 0 < len(moved) < nodes:
@@ -340,28 +316,18 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
     return found
 
 
-class _UnreadError(Exception):
-    """What ports of a switch moved is not known; the text says why."""
-
-
-def _switch(
-    switch: str,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    place: dict[str, Any],
-    lost: Mapping[str, list[int | None]],
-) -> None:
-    """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that)
-    to ``lost``. Raises _UnreadError."""
+def _switch(switch: str, before: Mapping[str, Any], after: Mapping[str, Any], place: dict[str, Any]) -> None:
+    """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that).
+    Raises UnknownError for a switch of which that is not known."""
     unread = _unread(before, "before") or _unread(after, "after")
     if unread:
-        raise _UnreadError(f"{switch} was {unread}")
+        raise UnknownError(f"{switch} was {unread}")
     old, new = before.get("ports") or {}, after.get("ports") or {}
     up = [name for name, port in new.items() if port.get("oper") == "up" or (old.get(name) or {}).get("oper") == "up"]
     if not up:
-        raise _UnreadError(f"no port of {switch} that was looked at is up")
+        raise UnknownError(f"no port of {switch} that was looked at is up")
     if set(old) != set(new):
-        raise _UnreadError(f"{switch}: other ports were read before the run than after it")
+        raise UnknownError(f"{switch}: other ports were read before the run than after it")
     for name in up:
         port, neighbors = f"{switch} {name}", (new.get(name) or {}).get("neighbors") or ()
         first, last = ((ports.get(name) or {}).get("counters") or {} for ports in (old, new))
@@ -371,10 +337,10 @@ def _switch(
         place["neighbors"][port] = sorted({str(each["system"]) for each in neighbors if each.get("system")})
         for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
             shown = [counter for counter in counters if counter in last or counter in first]
-            lost[key].extend([] if shown else [None])
+            place[key] += [] if shown else [None]
             for counter in shown:
                 grown = _known(port, first, last, counter)
-                lost[key].append(grown)
+                place[key].append(grown)
                 if grown:
                     place["events"][f"{counter} at {port}"] = grown
         marked = growth(first, last, "ecn_marked")
@@ -385,5 +351,5 @@ def _switch(
 def _known(port: str, first: Mapping[str, Any], last: Mapping[str, Any], counter: str) -> int:
     grown = growth(first, last, counter)
     if grown.value is None:
-        raise _UnreadError(f"{port}: {grown.why}")
+        raise UnknownError(f"{port}: {grown.why}")
     return grown.value

@@ -7,7 +7,7 @@ run is never proven, whatever they answered.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Sequence
 
 from .._results.readers.reading import picked
 from .evidence import Evidence
@@ -33,76 +33,58 @@ def judge(heard: Sequence[Heard], simulated: bool) -> dict[str, Any]:
     Part ``verdict`` of the summary. ``line``: the first line of every report; ``besides``: what witnesses that do not
     decide say against the path, or could not read.
     """
-    deciding = [w for w in heard if w.decides and (w.needed or w.state != MISSING)]
+    deciding = [w for w in heard if w.by.decides and (w.by.needed or w.state != MISSING)]
     said = {state: [witness for witness in deciding if witness.state == state] for state in STATES}
-    others = {state: [w for w in heard if not w.decides and w.state == state] for state in STATES}
+    others = {state: [w for w in heard if not w.by.decides and w.state == state] for state in STATES}
+    reasons = [f"{each.by.title} disagrees: {each.evidence}" for each in said[DISAGREES]]
+    reasons += [f"{each.by.title} is missing: {each.evidence}" for each in said[MISSING]]
+    unseen = [each for each in said[AGREES] if each.unseen]
     if said[IMPOSSIBLE]:
-        state = INVALID
-        reasons = [f"{witness.title}: {witness.evidence}" for witness in said[IMPOSSIBLE]]
-        text = "; ".join(reasons)
-        reasons += _reasons(said)
-    elif not deciding or any(w.state in (DISAGREES, MISSING) and w.state not in w.spares for w in deciding):
+        state, parts = INVALID, [f"{each.by.title}: {each.evidence}" for each in said[IMPOSSIBLE]]
+        reasons = parts + reasons
+    elif not deciding or any(w.state in (DISAGREES, MISSING) and w.state not in w.by.spares for w in deciding):
         state = NOT_PROVEN
-        reasons = _reasons(said)
         parts = [_facts(said[DISAGREES])] if said[DISAGREES] else []
-        parts += [f"missing: {_names(said[MISSING])}"] if said[MISSING] else []
-        text = "; ".join(parts) or "no witness was heard"
+        parts += [f"missing: {', '.join(map(_name, said[MISSING]))}"] if said[MISSING] else []
+        parts = parts or ["no witness was heard"]
     elif simulated:
-        state, reasons, text = NOT_PROVEN, [], "no witness of the path disagrees"
-    elif said[DISAGREES] or said[MISSING] or any(w.unseen for w in deciding):
-        state, reasons, text = _path_only(said)
+        state, parts, reasons = NOT_PROVEN, ["no witness of the path disagrees"], []
+    elif reasons or unseen:
+        agree = f"{len(said[AGREES])} independent witnesses agree"
+        state, parts = PATH_PROVEN, [f"at the hosts the gradients went from GPU to GPU by RDMA ({agree})"]
+        parts += [f"not as it should be: {_facts(said[DISAGREES])}"] if said[DISAGREES] else []
+        lacking = [*map(_name, said[MISSING]), *(_short(f"{_name(each)} ({each.unseen})") for each in unseen)]
+        parts += [f"not observed: {', '.join(lacking)}"] if lacking else []
+        reasons += [f"{each.by.title}: {each.unseen}" for each in unseen]
     else:
-        state = PROVEN
-        reasons = []
-        text = f"{len(deciding)} independent witnesses agree that the gradients went from GPU to GPU by RDMA"
-    if simulated:
-        reasons.append("simulated devices prove nothing about hardware")
-        text = f"{text}; simulated devices prove nothing about hardware"
-    accepted = [each for each in said[AGREES] if each.fact]
-    if accepted:
-        text = f"{text}; accepted: {'; '.join(each.fact for each in accepted)}"
-    if others[DISAGREES]:
-        text = f"{text}; the path has gaps: {_facts(others[DISAGREES])}"
+        agree = f"{len(deciding)} independent witnesses agree"
+        state, parts = PROVEN, [f"{agree} that the gradients went from GPU to GPU by RDMA"]
+    nothing = ["simulated devices prove nothing about hardware"] if simulated else []
+    accepted = "; ".join(each.fact for each in said[AGREES] if each.fact)
+    reasons += nothing
+    parts = parts + nothing + ([f"accepted: {accepted}"] if accepted else [])
+    parts += [f"the path has gaps: {_facts(others[DISAGREES])}"] if others[DISAGREES] else []
+    text = "; ".join(parts)
     return {
         "state": state,
         "simulated": simulated,
         "line": f"{'SIMULATED - ' if simulated else ''}{state}: {text}{'' if text.endswith('...') else '.'}",
         "reasons": reasons,
-        "besides": [f"{each.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING]],
-        "witnesses": [picked(each, "name", "title", "state", "evidence", "decides") for each in heard],
+        "besides": [f"{each.by.title}: {each.evidence}" for each in others[DISAGREES] + others[MISSING]],
+        "witnesses": [
+            {**picked(each.by, "name", "title", "decides"), **picked(each, "state", "evidence")} for each in heard
+        ],
     }
 
 
-def _path_only(said: Mapping[str, Sequence[Heard]]) -> tuple[str, list[str], str]:
-    unseen = [witness for witness in said[AGREES] if witness.unseen]
-    parts = [
-        f"at the hosts the gradients went from GPU to GPU by RDMA ({len(said[AGREES])} independent witnesses agree)"
-    ]
-    if said[DISAGREES]:
-        parts.append(f"not as it should be: {_facts(said[DISAGREES])}")
-    if said[MISSING] or unseen:
-        lacking = [_names([witness]) for witness in said[MISSING]]
-        lacking += [_short(f"{_names([witness])} ({witness.unseen})") for witness in unseen]
-        parts.append(f"not observed: {', '.join(lacking)}")
-    reasons = [*_reasons(said), *(f"{witness.title}: {witness.unseen}" for witness in unseen)]
-    return PATH_PROVEN, reasons, "; ".join(parts)
-
-
-def _reasons(said: Mapping[str, Sequence[Heard]]) -> list[str]:
-    reasons = [f"{witness.title} disagrees: {witness.evidence}" for witness in said[DISAGREES]]
-    return reasons + [f"{witness.title} is missing: {witness.evidence}" for witness in said[MISSING]]
-
-
-def _names(found: Iterable[Heard]) -> str:
-    return ", ".join(
-        witness.title[0].lower() + witness.title[1:] if witness.title[1:2].islower() else witness.title
-        for witness in found
-    )
+def _name(witness: Heard) -> str:
+    title = witness.by.title
+    return title[0].lower() + title[1:] if title[1:2].islower() else title
 
 
 def _facts(found: Iterable[Heard]) -> str:
     """What the witnesses saw, in a few words each: the first line of the report says the fact, not who said it."""
-    return "; ".join(_short(f"{_names([witness])}: {witness.fact or witness.evidence}") for witness in found)
+    return "; ".join(_short(f"{_name(witness)}: {witness.fact or witness.evidence}") for witness in found)
 
 
 def _short(text: str) -> str:

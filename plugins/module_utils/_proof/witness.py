@@ -27,7 +27,6 @@ class Witness(NamedTuple):
     name: str
     title: str
     judge: Callable[[Evidence, Doubts], str]
-    needs: str
     needed: bool = True
     decides: bool = True
     spares: Sequence[str] = ()
@@ -37,15 +36,11 @@ class Heard(NamedTuple):
     """A witness with its word. ``state``: one of STATES; ``evidence``: one sentence; ``fact``: the same in a few words,
     for the first line of the report; ``unseen``: what it could not observe although the data's way is certain."""
 
-    name: str
-    title: str
+    by: Witness
     state: str
     evidence: str
     fact: str = ""
     unseen: str = ""
-    needed: bool = True
-    decides: bool = True
-    spares: Sequence[str] = ()
 
 
 @dataclasses.dataclass
@@ -68,8 +63,7 @@ class Doubts:
         state = next((kind for kind, texts in kinds if texts), AGREES)
         texts = list(dict.fromkeys(text for _kind, found in kinds for text in found))
         sentence = "; ".join(text for text in [*(texts or [good]), *self.unseen, *self.notes] if text)
-        fact, unseen = self.fact or "".join(texts[:1]), "; ".join(self.unseen)
-        return Heard(by.name, by.title, state, sentence, fact, unseen, by.needed, by.decides, by.spares)
+        return Heard(by, state, sentence, self.fact or "".join(texts[:1]), "; ".join(self.unseen))
 
 
 @functools.lru_cache(maxsize=1)

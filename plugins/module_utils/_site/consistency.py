@@ -18,8 +18,6 @@ from .path_intent import CONTAINER, NIC, SWITCH, Intent, row
 from .path_nic import alike, left_out, nic_rows, rail_of, rail_rows, roce_ports
 from .path_switch import switch_rows
 
-# ---- the table ------------------------------------------------------------------------------------------------------
-
 COLUMNS = ("item", "layer", "where", "expected", "found", "verdict", "remedy")
 VERDICTS = {PROBLEM: "mismatch"}
 MARKS = {OK: "", PROBLEM: "!", UNKNOWN: "?"}  # at the beginning of a line of the table
@@ -36,9 +34,7 @@ def rows(
     """
     ports = {host: roce_ports(node.get("nic") or {}, intent) for host, node in nodes.items()}
     mtus = _mtus(ports, intent)
-    most = max(
-        [intent.mtu, *(port["netdev_mtu"] for each in ports.values() for port in each if port.get("netdev_mtu"))]
-    )
+    most = max([intent.mtu, *(port.get("netdev_mtu") or 0 for each in ports.values() for port in each)])
     table: list[Finding] = []
     if not switches:
         table += [row(item, SWITCH, "no switch was read", "a value", None, None, "read the switch") for item in ITEMS]

@@ -228,7 +228,7 @@ def test_words_of_lists_are_those_that_their_readers_know() -> None:
 
 def test_what_is_known_of_drivers_and_limits_is_that_of_roles() -> None:
     of_role = load(ROOT / "roles" / "switch" / "vars" / "main.yml")
-    assert of_role["__switch_modes"] == values.table("modes")
+    assert of_role["__switch_modes"] == {driver: list(modes) for driver, modes in relations.MODES.items()}
     assert load(ROOT / "roles" / "run" / "vars" / "main.yml")["__run_orphan_after"] == relations.ORPHAN_AFTER
     assert set(values.table("drivers")) == {*of_role["__switch_modes"], *of_role["__switch_read_only"]}
 
@@ -266,11 +266,18 @@ def option(name: str) -> Mapping[str, Any]:
     return found["options"][key] if key else found
 
 
+def test_no_variable_has_two_rows() -> None:
+    for part in ("site", "login", "ranges"):
+        named = [name for row in values._TABLES.table[part] for name in row["of"]]
+        assert sorted(named) == sorted(values.table(part)), part
+
+
 def test_ranges_are_of_options_and_include_their_defaults() -> None:
-    for name, ranges in values.table("ranges").items():
+    for name, row in values.table("ranges").items():
         default = option(name).get("default")
         assert option(name)["type"] in {"int", "float"}
-        assert not isinstance(default, int) or any(least <= default <= most for least, most in ranges), name
+        inside = not isinstance(default, int) or row["least"] <= default <= row.get("most", default)
+        assert inside or default == row.get("also"), name
 
 
 @pytest.mark.parametrize("name", [name for name in values.forms() if name != "ansible_host"])

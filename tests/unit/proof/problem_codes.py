@@ -32,6 +32,7 @@ _CALLS = ("add", "problem", "_problem", "Problem")
 # benchmarks and logs of others are shown, each with its problems.
 TRAINING = ("tf_cnn", "reading", "tags")
 NCCL = ("nccl_log", "path_verdict")
+NEEDS = yaml.safe_load(pathlib.Path(__file__).with_name("needs.yml").read_text(encoding="utf-8"))
 CONSTANTS = {"NOT_ONE_JOB": "not_one_job"}
 
 
@@ -118,7 +119,7 @@ def page() -> str:
         "| witness | needs | missing | disagrees |",
         "|---|---|---|---|",
         *(
-            f"| {each.title} (`{each.name}`) | {each.needs} | {best(each, MISSING)} | {best(each, DISAGREES)} |"
+            f"| {each.title} (`{each.name}`) | {NEEDS[each.name]} | {best(each, MISSING)} | {best(each, DISAGREES)} |"
             for each in witnesses()
         ),
         "",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.binding import around
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.evidence import (
     CLOCK_S,
     READING_SLACK_S,
@@ -20,7 +19,7 @@ JOB = Job(started=BEGIN, ended=END)
 
 def doubts_of(before: float, after: float) -> list[str]:
     doubts = Doubts()
-    around("gpu01", {"before_at": before, "after_at": after}, JOB, doubts)
+    JOB.around("gpu01", {"before_at": before, "after_at": after}, doubts)
     return doubts.wrong
 
 

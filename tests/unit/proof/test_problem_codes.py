@@ -24,6 +24,12 @@ def test_codes_are_found_in_the_source() -> None:
     assert {"incomplete", "rank_on_two_hosts", "collnet"} <= set(found["path_verdict"])
 
 
+def test_each_witness_says_what_it_needs() -> None:
+    assert [name for name, text in problem_codes.NEEDS.items() if text] == [
+        each.name for each in problem_codes.witnesses()
+    ]
+
+
 def test_the_published_table_is_what_the_source_says() -> None:
     """If this fails: python -m tests.unit.proof.problem_codes."""
     assert problem_codes.PAGE.read_text(encoding="utf-8") == problem_codes.page()

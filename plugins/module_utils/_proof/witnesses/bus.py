@@ -195,7 +195,6 @@ def topology(evidence: Evidence, doubts: Doubts) -> str:
 
 
 def numa(evidence: Evidence, doubts: Doubts) -> str:
-    """Each NIC has a GPU on its own NUMA node."""
     return f"{len(survey(evidence, doubts, _numa))} NICs each have a GPU on their own node"
 
 
@@ -218,7 +217,6 @@ USUAL_PAYLOAD, USUAL_READ, BEST_READ = 256, 512, 4096
 
 
 def pcie_link(evidence: Evidence, doubts: Doubts) -> str:
-    """PCIe width, speed, MaxPayload and MaxReadReq of the NICs."""
     return f"{len(survey(evidence, doubts, _pcie_link))} NICs run as wide and as fast as they can"
 
 
@@ -245,7 +243,6 @@ MAY_LOSE = 0.05
 
 
 def detour(evidence: Evidence, doubts: Doubts) -> str:
-    """GPUDirect is faster than the detour through host memory."""
     good = []
     for pair in evidence.detours:
         shown = f"{pair.what}: {pair.direct:.4g} GB/s by GPUDirect, {pair.host:.4g} "

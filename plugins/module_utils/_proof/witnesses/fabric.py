@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from ..binding import shortly_before
-from ..evidence import Evidence, rows, short, whole
+from ..evidence import CLOCK_S, Evidence, moment, rows, short, whole
 from ..witness import Doubts
+
+# The fabric check and the training belong to one run of the site: not more than this lies between them.
+_SLACK_S = 3600.0
 
 
 def judge(evidence: Evidence, doubts: Doubts) -> str:
@@ -20,11 +22,13 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         return ""
     if report.get("simulated"):
         doubts.missing.append("its devices or programs were SIMULATED")
-    when = Doubts()
-    shortly_before(fabric.get("at"), evidence.job, "the fabric check", when)
+    at, started = moment(fabric.get("at")), evidence.job.started
     # Too old, or of another time, is as good as none: it says nothing for or against this run.
-    if when.wrong or when.missing:
-        doubts.missing += [*when.wrong, *when.missing]
+    if at is None or started is None:
+        doubts.missing.append("when the fabric check was, or when the training ran, is not known")
+        return ""
+    if not -CLOCK_S <= started - at <= _SLACK_S:
+        doubts.missing.append(f"the fabric check was not in the {_SLACK_S / 60:.0f} minutes before the training")
         return ""
     checked = {short(str(name)) for name in report.get("hosts") or ()}
     job = {short(name) for name in evidence.job.hosts}

@@ -16,17 +16,12 @@ PER_NODE = ("vm", "nic", "container")
 def judge(evidence: Evidence, doubts: Doubts) -> str:
     layers, titles = evidence.layers, evidence.layer_titles
     for key, title in titles.items():
-        verified = layers.get(key, {}).get("verified")
+        verified, found = (layers.get(key, {}).get(word) for word in ("verified", "found"))
         if verified is False:
             doubts.wrong.append(f"not as wanted: {title}")
         elif verified is not True:
             (doubts.unseen if key in OUTSIDE else doubts.missing).append(f"not checked: {title}")
-    for key in PER_NODE:
-        found = layers.get(key, {}).get("found")
-        if key not in titles or layers.get(key, {}).get("verified") is not True:
-            continue
-        seen = set(found) if isinstance(found, Mapping) else set()
-        lacking = sorted(set(evidence.job.hosts) - seen)
-        if lacking:
-            doubts.missing.append(f"{titles[key]}: not checked on {', '.join(lacking[:4])}")
+        elif key in PER_NODE:
+            lacking = sorted(set(evidence.job.hosts) - set(found if isinstance(found, Mapping) else ()))
+            doubts.missing += [f"{title}: not checked on {', '.join(lacking[:4])}"] if lacking else []
     return f"{len(titles) - len(doubts.unseen)} of {len(titles)} layers are as wanted"

@@ -1,4 +1,4 @@
-"""Witness: the log of the training, which has to agree with itself and with the clock. Pure."""
+"""Witnesses: the log of the training, which has to agree with itself and with the clock, and its ranks. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any, Mapping
 from ..._results.figures.limits import is_positive
 from ..._results.readers.reading import positive
 from ..._yaml_files import Beside
-from ..binding import same_job
-from ..evidence import CLOCK_S, Evidence
+from ..evidence import CLOCK_S, Evidence, host_of
 from ..witness import Doubts
-from .ranks import RANK_CODES
 
 _TABLE = Beside(__file__, "log.yml")
 _TOLERANCE = 0.01  # sum of the ranks against the total, as the readers have it
@@ -26,11 +24,8 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     if not result or (result.get("total") is None and not result.get("per_rank")):
         doubts.missing.append("there is no training result")
         return ""
-    same_job(result.get("job"), evidence.job, "the result", doubts)
-    for problem in result.get("problems") or ():
-        code = problem.get("code")
-        if code not in RANK_CODES:
-            (doubts.impossible if code in _TABLE["invalidating"] else doubts.wrong).append(str(problem.get("message")))
+    evidence.job.same(result.get("job"), "the result", doubts)
+    _problems(result, doubts, of_ranks=False)
     _sum(result, doubts)
     if result.get("ok") is None:
         doubts.missing.append("the reader does not say whether the log is in order")
@@ -39,6 +34,13 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     _sizes(evidence, result, doubts)
     difference = (result.get("agreement") or {}).get("relative_difference") or 0.0
     return f"the ranks add up to the printed total ({100 * difference:+.2f} %)"
+
+
+def _problems(result: Mapping[str, Any], doubts: Doubts, *, of_ranks: bool) -> None:
+    for problem in result.get("problems") or ():
+        code = problem.get("code")
+        if (code in _TABLE["of_ranks"]) is of_ranks:
+            (doubts.impossible if code in _TABLE["invalidating"] else doubts.wrong).append(str(problem.get("message")))
 
 
 def _sum(result: Mapping[str, Any], doubts: Doubts) -> None:
@@ -67,11 +69,8 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
         if values and parameters.get(key) is not None and values != {str(parameters[key])}:
             doubts.wrong.append(f"{key} is {parameters[key]} in the log, and {', '.join(sorted(values))} of the ranks")
     job = evidence.job
-    images, count, total = (
-        positive(value)
-        for value in (parameters.get("batch_size_global"), parameters.get("num_batches"), result.get("total"))
-    )
-    each = positive(parameters.get("batch_size_per_device"))
+    keys = ("batch_size_global", "batch_size_per_device", "num_batches")
+    (images, each, count), total = (positive(parameters.get(key)) for key in keys), positive(result.get("total"))
     if not (images and count and each):
         doubts.missing.append("the number of trained images is not known, so whether it fits the run is not known")
     elif job.ranks and images != each * job.ranks:
@@ -96,3 +95,36 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
                 f"{count:g} batches of {images:g} images at {total:g} images/s take {needed:.0f} s, but the run took "
                 f"{job.ended - job.started:.0f} s"
             )
+
+
+def ranks(evidence: Evidence, doubts: Doubts) -> str:
+    """Every rank that was started reports, from its host."""
+    job, per_rank = evidence.job, evidence.per_rank
+    _problems(evidence.result or {}, doubts, of_ranks=True)
+    if not per_rank:
+        doubts.missing.append("no rank has a result")
+        return ""
+    expected = evidence.expected_ranks if evidence.expected_ranks is not None else job.ranks
+    if expected is None:
+        doubts.missing.append("the number of started ranks is not known")
+    elif len(per_rank) != expected:
+        doubts.impossible.append(f"{expected} ranks were started, {len(per_rank)} have a result")
+    numbers = [rank.get("rank") for rank in per_rank]
+    if None in numbers:
+        doubts.missing.append(f"{len(per_rank)} results, but the log does not tell whose they are")
+    elif sorted(numbers, key=str) != sorted(range(len(per_rank)), key=str):
+        doubts.impossible.append(f"the ranks number themselves {', '.join(map(str, numbers[:8]))}")
+    worlds = {machine.get("world", expected) for machine in evidence.machines}
+    if len(worlds) > 1 or (expected is not None and worlds - {expected}):
+        doubts.impossible.append(f"ranks say that there are {', '.join(map(str, sorted(worlds, key=str)))} ranks")
+    weights = {machine.get("checksum") for machine in evidence.machines} - {None}
+    if "" in weights:
+        doubts.missing.append("a rank does not say which weights it ended with")
+    if len(weights) > 1:
+        doubts.impossible.append(f"{len(weights)} different checksums of the weights: the ranks trained apart")
+    hosts = {host_of(rank) for rank in per_rank}
+    if "" in hosts or not job.hosts:
+        doubts.missing.append("the hosts of the ranks are not known")
+    else:
+        doubts.wrong += job.foreign(list(hosts), "ranks trained on")
+    return f"{len(per_rank)} of {len(per_rank)} ranks, on {len(hosts)} host{'s' if len(hosts) > 1 else ''}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..binding import during, same_job
-from ..evidence import Evidence, Job, rows, short, whole
+from ..evidence import Evidence, Job, ends, host_of, rows, short, whole
 from ..witness import Doubts
 
 GOOD = "gdrdma"
@@ -58,7 +57,7 @@ def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, do
         doubts.missing.append("no pair of ranks on different hosts is in it")
         return
     others = {str(pair.get("verdict")) for pair in pairs}
-    others |= {str((pair.get(side) or {}).get("path")) for pair in pairs for side in ("send", "receive")}
+    others |= {str(said.get("path")) for _host, _rank, said in ends(pairs)}
     if others != {GOOD}:
         named = ", ".join(sorted(PATHS.get(other, "unknown") for other in others - {GOOD}))
         doubts.wrong.append(f"not every pair of ranks does: {named}")
@@ -66,15 +65,13 @@ def _pairs(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], job: Job, do
     if not isinstance(counts, Mapping) or counts != {GOOD: len(pairs)}:
         doubts.missing.append(f"the reader counted {counts or 'nothing'}, and {len(pairs)} pairs of ranks are here")
     ranks = whole(path.get("nranks"))
-    numbers = [number for pair in pairs for number in (pair.get("source"), pair.get("target"))]
-    if ranks is not None and not all(isinstance(number, int) and 0 <= number < ranks for number in numbers):
+    where: dict[Any, set[str]] = {}
+    for host, rank, _said in ends(pairs):
+        where.setdefault(rank, set()).add(host)
+    if ranks is not None and not all(isinstance(number, int) and 0 <= number < ranks for number in where):
         doubts.wrong.append(f"pairs name ranks that a job of {ranks} does not have")
     if len({(pair.get("source"), pair.get("target")) for pair in pairs}) != len(pairs):
         doubts.wrong.append("a pair of ranks is there twice")
-    where: dict[Any, set[str]] = {}
-    for pair in pairs:
-        for end in ("source", "target"):
-            where.setdefault(pair.get(end), set()).add(short(str(pair.get(f"{end}_host") or "")))
     if any(len(hosts) > 1 for hosts in where.values()):
         doubts.wrong.append("a rank is on two hosts")
     if any(pair.get("source_host") == pair.get("target_host") for pair in pairs):
@@ -88,19 +85,17 @@ def _nics(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], doubts: Doubt
     named: dict[str, set[Any]] = {}
     for hca in rows(path.get("hcas")):
         if hca.get("name"):
-            named.setdefault(short(str(hca.get("host") or "")), set()).add(hca.get("index"))
-    for pair in pairs:
-        for side, end in (("send", "source_host"), ("receive", "target_host")):
-            host = short(str(pair.get(end) or ""))
-            used = set((pair.get(side) or {}).get("devices") or ())
-            if not used or used - named.get(host, set()):
-                doubts.missing.append(f"the NICs that NCCL used on {host} are not known")
+            named.setdefault(host_of(hca), set()).add(hca.get("index"))
+    for host, _rank, said in ends(pairs):
+        used = set(said.get("devices") or ())
+        if not used or used - named.get(host, set()):
+            doubts.missing.append(f"the NICs that NCCL used on {host} are not known")
 
 
 def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidence: Evidence, doubts: Doubts) -> None:
     """The ranks of NCCL's log were where those of the training were. Groups without a communicator of all ranks have
     numbers of this reader's own: then each host has to have as many."""
-    trained = {str(rank.get("rank")): short(str(rank.get("host") or "")) for rank in evidence.per_rank}
+    trained = {str(rank.get("rank")): host_of(rank) for rank in evidence.per_rank}
     rank_hosts = path.get("rank_hosts")
     if not isinstance(rank_hosts, Mapping) or not rank_hosts:
         doubts.missing.append("the hosts of NCCL's ranks are not known")
@@ -109,18 +104,13 @@ def _same_ranks(path: Mapping[str, Any], pairs: list[Mapping[str, Any]], evidenc
     same = sorted(probed.values()) == sorted(trained.values()) if path.get("grouped") is True else probed == trained
     if trained and not same:
         doubts.wrong.append("the ranks of NCCL's log were not on the hosts where they trained")
-    if path.get("grouped") is not True and any(
-        probed.get(str(pair.get(end))) != short(str(pair.get(f"{end}_host") or ""))
-        for pair in pairs
-        for end in ("source", "target")
-    ):
+    if path.get("grouped") is not True and any(probed.get(str(rank)) != host for host, rank, _said in ends(pairs)):
         doubts.wrong.append("NCCL's log puts a rank on two hosts")
 
 
 def _bound(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
-    """Same job, time, hosts, number of ranks."""
-    same_job(path.get("job"), job, "NCCL's log", doubts)
-    during(path.get("at"), job, "NCCL's log", doubts)
+    job.same(path.get("job"), "NCCL's log", doubts)
+    job.during(path.get("at"), "NCCL's log", doubts)
     if not path.get("hosts"):
         doubts.missing.append("the hosts of NCCL's log are not known")
     elif job.hosts:
@@ -150,7 +140,7 @@ def _roce(path: Mapping[str, Any], job: Job, doubts: Doubts) -> None:
         doubts.wrong.append("NCCL used InfiniBand, which is not in scope: this proof is about RoCE")
     elif layers != {"RoCE"} or not path.get("layers"):
         doubts.missing.append("NCCL's log does not say that its NICs speak RoCE")
-    names = {short(str(hca.get("host") or "")) for hca in hcas if hca.get("name")}
+    names = {host_of(hca) for hca in hcas if hca.get("name")}
     silent = sorted(job.names - names)
     if silent:
         doubts.missing.append(f"the NICs that NCCL used on {', '.join(silent[:4])} are not known")

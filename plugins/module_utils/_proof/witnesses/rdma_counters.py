@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..._results.readers.reading import few
-from ..binding import around
 from ..counters import judge as judge_counters
-from ..evidence import Evidence, Job, gathered, short
+from ..evidence import Evidence, Job, ends, gathered, host_of, rows, short
 from ..witness import Doubts
 
 
@@ -23,7 +22,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
             doubts.wrong.append(f"{place}: {seen['strange']}")
         doubts.wrong.extend(f"{place}: {text}" for text in seen.get("replaced") or ())
         _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
-        around(place, seen, job, doubts)
+        job.around(place, seen, doubts)
     _identity(places, job, doubts)
     return text
 
@@ -33,7 +32,7 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
     owners: dict[tuple[str, str], list[str]] = {}
     for place, seen in places.items():
         identity = seen.get("identity") or {}
-        own, expected = short(str(identity.get("hostname") or "")), short(str(job.hosts.get(place) or ""))
+        own, expected = host_of(identity, "hostname"), short(job.hosts.get(place, ""))
         if own and expected and own != expected:
             doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
         for kind, word in (("boots", "boot id"), ("guids", "card"), ("addresses", "address")):
@@ -49,7 +48,7 @@ def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Do
     """A rail that NCCL was set to use (its network was asked for, or a channel takes it) has to carry something."""
     # With fewer ranks on a node than rails one may rightly be left: then a channel of NCCL's has to name it.
     own = short(evidence.job.hosts.get(node, ""))
-    ranks = sum(short(str(rank.get("host") or "")) == own for rank in evidence.per_rank)
+    ranks = sum(host_of(rank) == own for rank in evidence.per_rank)
     everywhere = evidence.job.rdma_networks and ranks >= rails
     wanted = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
     if wanted:
@@ -63,14 +62,7 @@ def channels(evidence: Evidence, node: str) -> set[str]:
     """The NICs of a node that a channel of NCCL's log takes, as rdma_info names them."""
     host = short(evidence.job.hosts.get(node, ""))
     path = evidence.path or {}
-    used = {
-        number
-        for pair in path.get("pairs") or ()
-        for side, end in (("send", "source_host"), ("receive", "target_host"))
-        if short(str(pair.get(end) or "")) == host
-        for number in (pair.get(side) or {}).get("devices") or ()
-    }
-    chosen = [
-        hca for hca in path.get("hcas") or () if hca.get("index") in used and short(str(hca.get("host") or "")) == host
-    ]
+    pairs = rows(path.get("pairs"))
+    used = {number for end, _rank, said in ends(pairs) if end == host for number in said.get("devices") or ()}
+    chosen = [hca for hca in path.get("hcas") or () if hca.get("index") in used and host_of(hca) == host]
     return gathered(evidence.job, {"hcas": chosen}).get(node, set())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..._results.readers.reading import few
-from ..binding import around
 from ..counters import PACKET_BYTES
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, short
@@ -28,7 +27,7 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         if not readings:
             doubts.missing.append(f"{place}: when it was read is not known")
         for switch, times in readings.items():
-            around(str(switch), times, job, doubts)
+            job.around(str(switch), times, doubts)
         own = _neighbors(seen, evidence, doubts)
         doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
         if seen.get("received_packets") is not None:

@@ -1,4 +1,4 @@
-"""Witness: the exchange is as fast as its links. Pure.
+"""Witnesses: the exchange is as fast as its links, and no figure is above what the hardware can do. Pure.
 
 Data may take the path and crawl: behind a switch port that redirects, at a GPU with half its lanes, before a host that
 pauses its senders. Each of them shows in the pace of an all-reduce, and some show nowhere else.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ..._results.figures.limits import Comparison
 from ..._results.figures.speed import BAD, LEAST_SHARE, NOT_MEASURED, USUAL_SHARE
 from ..._results.readers.reading import few
 from ..evidence import Evidence
 from ..witness import Doubts
 
 
-def judge(evidence: Evidence, doubts: Doubts) -> str:
+def speed(evidence: Evidence, doubts: Doubts) -> str:
     pace = evidence.speed
     if pace is None or pace.state == NOT_MEASURED:
         doubts.missing.append(pace.why if pace else "no rank measured an all-reduce alone after the training")
@@ -56,3 +57,31 @@ def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:
         if share > 1 - least_share:
             found.append(f"{place} ({100 * share:.0f} % of the time)")
     return [f"pauses of the lossless class held up the data at {few(found)}"] if found else []
+
+
+def limits(evidence: Evidence, doubts: Doubts) -> str:
+    """No figure lies above what the hardware can do."""
+    known = [comparison for comparison in evidence.comparisons if comparison.ratio is not None]
+    above = [comparison for comparison in known if comparison.exceeded]
+    doubts.impossible.extend(_above(comparison) for comparison in above if comparison.physical)
+    doubts.wrong.extend(_above(comparison) for comparison in above if not comparison.physical)
+    if evidence.nodes_given is not None and evidence.nodes_given != len(evidence.job.hosts):
+        doubts.wrong.append(f"limits are given for {evidence.nodes_given} nodes, the job had {len(evidence.job.hosts)}")
+    physical = [comparison for comparison in known if comparison.physical]
+    if not physical:
+        because = next(
+            (each.limit.how for each in evidence.comparisons if each.physical and each.limit.value is None), ""
+        )
+        doubts.missing.append(f"no figure could be compared with a physical limit{because and ' (' + because + ')'}")
+        return ""
+    closest = max(physical, key=lambda comparison: comparison.ratio or 0.0)
+    return (
+        f"{len(physical)} compared; the closest, {closest.what}, is at {100 * (closest.ratio or 0):.1f} % of its limit"
+    )
+
+
+def _above(comparison: Comparison) -> str:
+    return (
+        f"{comparison.what}: {comparison.achieved:.4g} {comparison.limit.unit} is above the limit of "
+        f"{comparison.limit.value:.4g} ({comparison.limit.name}: {comparison.limit.how})"
+    )
