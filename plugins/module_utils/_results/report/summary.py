@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import time
 from typing import Any, Mapping, Sequence
 
 from ..._doctor import host_output, run_facts
@@ -41,7 +42,6 @@ SIMULATED_WORD = "SIMULATED"
 OF_RANK = ("rank", "host", "images_per_second", "source")
 OF_MACHINE = ("device", "step", "checksum")
 _SPEEDS = 16  # ranks whose speeds the headline has room for
-EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,21 +73,17 @@ class Inputs:
 
 
 def build(inputs: Inputs) -> dict[str, Any]:
-    """The summary, plain types only. Raises RefusedError for a layer, a mark or a time that makes no sense.
+    """The summary, plain types only. Raises RefusedError for a layer or a time that makes no sense.
 
     Devices that call themselves SIMULATED make the run a simulated one, also where the caller forgot to say so.
     """
     devices = run_facts.simulated({"rdma": inputs.evidence.get("rdma")}, {})
     if devices or SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
         inputs = dataclasses.replace(inputs, simulated=True)
-    strange = sorted(set(inputs.evidence) - set(EVIDENCE))
-    if strange:
-        raise refusal("evidence_unknown", strange[0], known=", ".join(EVIDENCE))
-    strange = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
-    if strange:
-        raise refusal("layer_unknown", strange[0], known=", ".join(LAYERS))
-    stages = stage_seconds(inputs.stage_marks, _seconds(inputs.finished, "finished"))
-    marks = [float(mark["at"]) for mark in inputs.stage_marks]
+    for name in sorted(set(inputs.layers) - set(LAYERS)):
+        raise refusal("layer_unknown", name, known=", ".join(LAYERS))
+    stages = stage_seconds(inputs.stage_marks, _seconds(inputs.finished))
+    marks = [mark["at"] for mark in inputs.stage_marks]
     result = inputs.result or {}
     # A rank without a figure cannot be shown; the witnesses are given all of them.
     per_rank = [
@@ -247,16 +243,10 @@ def _busiest(counters: Mapping[str, Any] | None) -> float | None:
 
 def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:
     """Seconds per stage: from its mark to the next one, the last one to ``finished``. A repeated stage adds up."""
-    found: list[tuple[str, float]] = []
-    for mark in marks:
-        try:
-            found.append((str(mark["name"]), float(mark["at"])))
-        except (KeyError, TypeError, ValueError) as error:
-            raise refusal("stage_mark", dict(mark)) from error
     seconds: dict[str, float] = {}
-    for index, (name, at) in enumerate(found):
-        end = found[index + 1][1] if index + 1 < len(found) else (at if finished is None else finished)
-        seconds[name] = round(seconds.get(name, 0.0) + max(0.0, end - at), 3)
+    for mark, end in zip(marks, [*(mark["at"] for mark in marks[1:]), finished]):
+        spent = 0.0 if end is None else max(0.0, end - mark["at"])
+        seconds[mark["name"]] = round(seconds.get(mark["name"], 0.0) + spent, 3)
     return seconds
 
 
@@ -308,27 +298,22 @@ def _problem(entry: Any) -> dict[str, str]:
 
 def _versions(per_rank: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """What the ranks say they run; several values side by side are a finding of their own."""
-    found = {}
-    for key in ("torch", "cuda", "python", "backend"):
-        values = sorted(
-            {str(rank.get("machine", {}).get(key)) for rank in per_rank if rank.get("machine", {}).get(key)}
-        )
-        if values:
-            found[key] = ", ".join(values)
-    return found
+    machines = [rank.get("machine", {}) for rank in per_rank]
+    keys = ("torch", "cuda", "python", "backend")
+    found = {key: sorted({str(machine[key]) for machine in machines if machine.get(key)}) for key in keys}
+    return {key: ", ".join(values) for key, values in found.items() if values}
 
 
-def _seconds(text: str, thing: str) -> float | None:
+def _seconds(text: str) -> float | None:
     if not text:
         return None
     try:
         # Python before 3.11 does not take the Z.
         moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
-        raise refusal("no_time", text, thing=thing) from error
+        raise refusal("no_time", text, thing="finished") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
 def _iso(seconds: float) -> str:
-    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
