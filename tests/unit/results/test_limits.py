@@ -116,7 +116,7 @@ def test_link_status_as_lspci_prints_it(text: str | None, expected: tuple[int, i
         (limits.allreduce_gbyte_per_s(LINK, 1, 8), "on one node"),
         (limits.allreduce_gbyte_per_s(LINK, None, 8), "number of nodes"),
         (limits.ring_allreduce_seconds(limits.unknown("size", "bytes", "x"), 4, LINK), "size is not known"),
-        (limits.tightest("both", LINK, limits.unknown("PCIe", "GB/s", "x")), "PCIe is not known"),
+        (limits.tightest(LINK, limits.unknown("PCIe", "GB/s", "x")), "PCIe is not known"),
     ],
 )
 def test_what_is_not_known_makes_a_limit_unknown_and_is_named(found: Limit, missing: str) -> None:

@@ -14,13 +14,13 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Mapping
 
 from ..._judge.sentences import refusal
 from ..._layer import ApplyError, Layer, Operation
+from ..readers.reading import file_pieces
 
 LATEST = "latest"
-_CHUNK = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -56,14 +56,11 @@ class ReportFolder(Layer[State, Wanted]):
         self._staged: dict[str, str] = {}
 
     def observe(self) -> State:
-        digests = {}
-        for name in self._wanted.files:
-            path = self.folder / name
-            if path.is_file():
-                digests[name] = _digest(path)
+        there = [name for name in self._wanted.files if (self.folder / name).is_file()]
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
             raise refusal("foreign_link", link=link)
+        digests = {name: _digest(self.folder / name) for name in there}
         return State(digests, os.readlink(link) if link.is_symlink() else None)
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
@@ -154,13 +151,8 @@ class ReportFolder(Layer[State, Wanted]):
             raise
 
 
-def _pieces(content: bytes | Path) -> Iterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") as stream:
-        while piece := stream.read(_CHUNK):
-            yield piece
+def _pieces(content: bytes | Path) -> Iterable[bytes]:
+    return [content] if isinstance(content, bytes) else file_pieces(str(content))
 
 
 def _digest(content: bytes | Path) -> str:
