@@ -87,8 +87,8 @@ def command(
     for node in hosts:
         if ipaddress.ip_address(node.address) not in subnet:
             raise refusal("outside_network", node.address, name=node.name, subnet=subnet)
-    found = open_mpi.parse_version(version)
-    dialect = open_mpi.dialect(found)
+    major = open_mpi.major_of(version)
+    dialect = open_mpi.dialect(major)
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
@@ -112,7 +112,7 @@ def command(
     parameters |= {"btl_tcp_disable_family": other, f"oob_tcp_disable_ipv{other}_family": 1}
     if len(hosts) > _RADIX:
         parameters[dialect["no_tree"]] = 1
-    argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
+    argv += open_mpi.parameters({**parameters, **(mca or {})}, major)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
             raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)
