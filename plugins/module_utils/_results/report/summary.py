@@ -92,9 +92,8 @@ def build(inputs: Inputs) -> dict[str, Any]:
         if isinstance(rank, Mapping) and isinstance(rank.get("images_per_second"), (int, float))
     ]
     path = inputs.evidence.get("nccl_path") or None
-    problems = [
-        _problem(entry) for entry in [*result.get("problems", ()), *(path or {}).get("problems", ()), *inputs.problems]
-    ]
+    said = [_problem(entry) for entry in inputs.problems]
+    problems = [_problem(each) for read in (result, path or {}) for each in read.get("problems", ())] + said
     workload = {**result.get("parameters", {}), **inputs.workload}
     measured = bench.read(inputs.benchmarks)
     problems += [
@@ -102,13 +101,11 @@ def build(inputs: Inputs) -> dict[str, Any]:
     ]
     unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
     if unreal:
-        shown = (
-            f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
-        )
-        problems.append({"code": "benchmark_simulated", "message": shown})
+        what = f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware"
+        problems.append({"code": "benchmark_simulated", "message": f"{what}: shown, and used for nothing"})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
     job = Job.of(inputs.evidence.get("job"))
-    nics = _nics(inputs, job, path)
+    nics = _Nics(inputs, job, path)
     limits = {**nics.limits["limits"], **inputs.limits}
     unknown = [f"{key}: {why}" for key, why in nics.limits["unknown"].items() if key not in inputs.limits]
     analysis = analyse(
@@ -143,7 +140,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             detours=analysis.detours,
             doctor=inputs.doctor,
             speed=analysis.speed,
-            problems=[_problem(entry) for entry in inputs.problems],
+            problems=said,
             booted=_booted(inputs.evidence.get("hosts")),
         )
     )
@@ -201,36 +198,26 @@ def _setting(
     )
 
 
-@dataclasses.dataclass(frozen=True)
 class _Nics:
     """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
     reading at all), ``limits`` as `found_limits` does; ``start``: first reading of each node, ``used``: the devices of
     the training in it."""
 
-    counters: dict[str, Any] | None
-    switches: dict[str, Any] | None
-    limits: dict[str, Any]
-    start: dict[str, Mapping[str, Any]]
-    used: dict[str, list[str]]
-
-
-def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
-    readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
-    nodes = list(job.hosts) + [node for node in readings if node not in job.hosts]
-    hcas = gathered(job, path)
-    networks = job.rdma_networks or cidrs(job.cluster_network)
-    nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
-    start = {node: (reading or {}).get("start") or {} for node, reading in readings.items()}
-    return _Nics(
-        counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
-        switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
-        limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
-        start=start,
-        used={
+    def __init__(self, inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> None:
+        readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
+        nodes = [*job.hosts, *(node for node in readings if node not in job.hosts)]
+        hcas, rails = gathered(job, path), job.rdma_networks
+        networks = rails or cidrs(job.cluster_network)
+        start: dict[str, Mapping[str, Any]] = {node: (each or {}).get("start") or {} for node, each in readings.items()}
+        nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+        self.start = start
+        self.counters = snapshots.rdma(readings, nodes, networks, hcas, rails) if readings else None
+        self.switches = snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None
+        self.limits = found_limits.find(start, nodes, networks, hcas) if readings else nothing
+        self.used = {
             node: [port_name(port) for port in training_ports(start.get(node), networks, hcas.get(node))]
             for node in job.hosts
-        },
-    )
+        }
 
 
 def _busiest(counters: Mapping[str, Any] | None) -> float | None:
@@ -283,9 +270,9 @@ def _rank_details(rank: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: rank.get(key) for key in OF_RANK}, **{key: machine.get(key) for key in OF_MACHINE}}
 
 
-def _booted(hosts: Any) -> dict[str, float]:
+def _booted(hosts: Mapping[str, Any] | None) -> dict[str, float]:
     """Host -> when it booted, of those that said their uptime after the run."""
-    read = hosts.items() if isinstance(hosts, Mapping) else ()
+    read = (hosts or {}).items()
     found = {str(host): host_output.booted(said) for host, said in read if isinstance(said, Mapping)}
     return {host: at for host, at in found.items() if at is not None}
 
