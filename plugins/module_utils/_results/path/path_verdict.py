@@ -102,7 +102,6 @@ class PathVerdict:
         return self.verdict == GDRDMA and not self.problems
 
     def as_result(self) -> dict[str, Any]:
-        """Plain types, for a filter."""
         found = collections.Counter(pair.verdict for pair in self.pairs)
         counts = {verdict: found[verdict] for verdict in ORDER if found[verdict]}
         return shown(self, *(field.name for field in dataclasses.fields(self)), ok=self.good, counts=counts)
@@ -435,18 +434,12 @@ class _Judge:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _hcas(self) -> tuple[Hca, ...]:
-        """The NICs that channels take; all, where no channel tells. A merged NIC represents its parts."""
-        used = self._nics_in_use()
-        taken = [hca for hca in self._log.hcas if hca.index in used.get(hca.host, ())]
-        return tuple(taken or self._log.hcas)
-
     def _done(self, verdict: str, why: str, pairs: tuple[Pair, ...]) -> PathVerdict:
-        log, hcas = self._log, self._hcas()
+        log, used = self._log, self._nics_in_use()
+        hcas = tuple([hca for hca in log.hcas if hca.index in used.get(hca.host, ())] or log.hcas)
         if log.collnet:
             self._problem("collnet", reason("collnet", count=log.collnet))
-        refusing = [process for process, used in log.relaxed.items() if not used]
-        without = tuple(sorted({process.host or process.name for process in refusing}))
+        without = tuple(sorted({process.host or process.name for process, on in log.relaxed.items() if not on}))
         detoured = without and verdict in (GDRDMA, VIA_HOST)
         if verdict == NOT_ONE_JOB:
             self._problem(NOT_ONE_JOB, why)

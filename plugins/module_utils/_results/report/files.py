@@ -42,8 +42,6 @@ class Wanted:
 
 
 class ReportFolder(Layer[State, Wanted]):
-    """``base``/``run_id`` on this machine."""
-
     def __init__(self, base: str, run_id: str, wanted: Wanted, facts: Mapping[str, Any]) -> None:
         self.host = "report"
         if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
