@@ -171,7 +171,6 @@ def document(
     parameters: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The file of one benchmark."""
     return {
         "kind": kind,
         "simulated": simulated,

@@ -60,7 +60,6 @@ def describe(figures: Sequence[float]) -> Spread:
 
 
 def quantile(figures: Sequence[float], share: float) -> float:
-    """Linear interpolation between the ordered figures."""
     ordered = sorted(figures)
     position = share * (len(ordered) - 1)
     low, high, weight = ordered[math.floor(position)], ordered[math.ceil(position)], position % 1

@@ -231,13 +231,11 @@ def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
     """The victims' own words, turned round, unless they are an echo of the end."""
     if still.peers:
         return _by_peers(still, rc, seen)
-    how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
-    waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
     if not still.ranks:
-        return ending("collective_hang", evidence=still.evidence, waited=waited)
+        return ending("collective_hang", evidence=still.evidence, waited=still.waited)
     where = sorted({name for rank in still.ranks for name in seen.host_of(rank)})
     who = numbered(still.ranks)
-    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
+    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=still.waited)
 
 
 def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:

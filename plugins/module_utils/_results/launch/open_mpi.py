@@ -34,7 +34,6 @@ def major_of(text: str) -> int:
 
 
 def dialect(major: int) -> Mapping[str, Any]:
-    """What open_mpi.yml says of this version."""
     chosen: Mapping[str, Any] = _TABLE["dialects"][major]
     return chosen
 
