@@ -70,8 +70,8 @@ def build(
         _scaling(entries, with_published),
         _bandwidth(entries, with_published),
         _step(entries),
-        _each_device(entries, with_published),
-        _scoring(entries, with_published),
+        _by_batch("Training, each device", entries, "training", "training_per_device" if with_published else ""),
+        _by_batch("Scoring (forward only)", entries, "scoring", "scoring" if with_published else ""),
     ]
     gates = _gates(entries, baseline, margin, confidence) if baseline else []
     if gates:
@@ -201,27 +201,15 @@ def _step(entries: Sequence[Entry]) -> dict[str, Any]:
     return _part("Communication in a training step", note, ["run", *columns], (2, 3, 4, 5, 6), rows)
 
 
-def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    found = [(*row, 1) for row in _rows(entries, "scoring")]
-    return _by_batch("Scoring (forward only)", found, "scoring" if with_published else "")
-
-
-def _each_device(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    """What the benchmark measured of all ranks together, divided by them: as the published page has one device."""
-    found = [
-        (name, row, mark, row["ranks"])
-        for name, row, mark in _rows(entries, "training")
-        if row.get("ranks") and isinstance(row["batch"], int)
-    ]
-    return _by_batch("Training, each device", found, "training_per_device" if with_published else "")
-
-
-def _by_batch(title: str, found: Iterable[tuple[str, Mapping[str, Any], str, int]], kind: str) -> dict[str, Any]:
-    """A column for each batch size. ``found``: run, row, mark, devices; ``kind``: of the published ones beside them."""
+def _by_batch(title: str, entries: Sequence[Entry], kind: str, others: str) -> dict[str, Any]:
+    """A column for each batch size. ``others``: the published figures beside them. As these are of one device, what all
+    ranks of a training measured together is divided by them."""
     rates: dict[tuple[str, str, str], dict[int, float]] = {}
-    for name, row, mark, devices in found:
-        rates.setdefault((name, row["model"], mark), {})[row["batch"]] = row["images_per_second"] / devices
-    for device, model, batch, rate in published.per_device(kind) if kind else ():
+    for name, row, mark in _rows(entries, kind):
+        devices = row.get("ranks") if kind == "training" else 1
+        if devices and isinstance(row["batch"], int):
+            rates.setdefault((name, row["model"], mark), {})[row["batch"]] = row["images_per_second"] / devices
+    for device, model, batch, rate in published.per_device(others) if others else ():
         rates.setdefault((f"MXNet, {device}", model, published.MARK), {})[batch] = rate
     batches = sorted({batch for by in rates.values() for batch in by})
     rows = [

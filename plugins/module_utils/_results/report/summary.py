@@ -156,7 +156,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": [_rank_details(rank) for rank in per_rank],
+        "rank_details": [
+            {**{key: rank.get(key) for key in OF_RANK}, **{key: rank.get("machine", {}).get(key) for key in OF_MACHINE}}
+            for rank in per_rank
+        ],
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
@@ -263,11 +266,6 @@ def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
         "changes": [str(text) for text in given.get("changes") or ()],
         "simulated": inputs.simulated and name in inputs.simulated_layers,
     }
-
-
-def _rank_details(rank: Mapping[str, Any]) -> dict[str, Any]:
-    machine = rank.get("machine", {})
-    return {**{key: rank.get(key) for key in OF_RANK}, **{key: machine.get(key) for key in OF_MACHINE}}
 
 
 def _booted(hosts: Mapping[str, Any] | None) -> dict[str, float]:
