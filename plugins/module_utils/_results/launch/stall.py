@@ -11,6 +11,7 @@ import dataclasses
 import json
 from typing import Any, Iterable, Mapping, Sequence
 
+from ..readers.reading import names
 from .causes import Diagnosis, ending
 
 # As `leftovers.py look` tells it.
@@ -76,8 +77,7 @@ def _by_rank(stall: Stall) -> dict[int, list[Process]]:
 
 
 def numbered(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
-    return f"rank{'s' if len(ranks) != 1 else ''} {shown}"
+    return f"rank{'s' if len(ranks) != 1 else ''} {names(ranks)}"
 
 
 def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:
