@@ -9,14 +9,12 @@ import json
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ..._layer import LayerError
-from ..readers.reading import picked
 from .limits import bus_gbyte_per_s
 from .statistics import describe, groups, scaling
 
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
-_SPREAD = ("count", "median", "mean", "stdev", "iqr", "mad", "cv", "low", "high", "confidence")
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
 
 
@@ -82,7 +80,7 @@ def _scaling_row(entry: Any, problems: list[str]) -> dict[str, Any]:
         "precision": _name(entry, "precision"),
         "batch": _batch(entry),
         "repeats": repeats,
-        **picked(describe(repeats), *_SPREAD),
+        **vars(describe(repeats)),
     }
     for key in ("mean", "median"):
         printed = entry.get(key)

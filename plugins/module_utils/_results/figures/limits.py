@@ -125,10 +125,8 @@ def roce_header_bytes(vlan_tagged: bool, ip_version: int = 4) -> int:
     return sum(_AROUND_BYTES.values()) + _IP_HEADER_BYTES[ip_version] + (_VLAN_TAG_BYTES if vlan_tagged else 0)
 
 
-def roce_mtu_bytes(interface_mtu_bytes: float | None) -> int | None:
-    """The RoCE MTU that Linux takes for an interface with this MTU; None: not known, or too small for any."""
-    if not is_positive(interface_mtu_bytes):
-        return None
+def roce_mtu_bytes(interface_mtu_bytes: float) -> int | None:
+    """The RoCE MTU that Linux takes for an interface with this MTU; None: too small for any."""
     room = interface_mtu_bytes - LINUX_ROCE_RESERVE_BYTES
     return max((mtu for mtu in ROCE_MTUS_BYTES if mtu <= room), default=None)
 

@@ -24,12 +24,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-@dataclasses.dataclass(frozen=True)
-class State:
-    """SHA-256 of each wanted file that exists, and where ``latest`` points (None: there is no such link)."""
-
-    digests: Mapping[str, str]
-    latest: str | None
+# SHA-256 of each wanted file that exists, by its name; under LATEST where that link points, if there is one.
+State = Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,33 +52,34 @@ class ReportFolder(Layer[State, Wanted]):
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
             raise refusal("foreign_link", link=link)
-        digests = {name: _digest(self.folder / name) for name in there}
-        return State(digests, os.readlink(link) if link.is_symlink() else None)
+        found = {name: _digest(self.folder / name) for name in there}
+        return {**found, LATEST: os.readlink(link)} if link.is_symlink() else found
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
         operations = []
         for name, content in wanted.files.items():
             digest = _digest(content)
-            if state.digests.get(name) != digest:
+            if state.get(name) != digest:
                 path = self.folder / name
                 size = len(content) if isinstance(content, bytes) else content.stat().st_size
                 operations.append(
                     Operation(
                         description=f"write {path} ({size} bytes)",
                         command=f"write {path}",
-                        changes={str(path): (state.digests.get(name), digest)},
-                        inverse="" if name in state.digests else f"rm {path}",
+                        changes={str(path): (state.get(name), digest)},
+                        inverse="" if name in state else f"rm {path}",
                         payload={"name": name, "place": path},
                     )
                 )
-        if wanted.link_latest and state.latest != self._run_id:
+        before = state.get(LATEST)
+        if wanted.link_latest and before != self._run_id:
             link = self._base / LATEST
             operations.append(
                 Operation(
                     description=f"point {link} to {self._run_id}",
                     command=f"ln -sfn {self._run_id} {link}",
-                    changes={str(link): (state.latest, self._run_id)},
-                    inverse=f"ln -sfn {state.latest} {link}" if state.latest else f"rm {link}",
+                    changes={str(link): (before, self._run_id)},
+                    inverse=f"ln -sfn {before} {link}" if before else f"rm {link}",
                     payload={"name": LATEST, "place": link},
                 )
             )
