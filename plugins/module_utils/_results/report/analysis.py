@@ -98,6 +98,7 @@ def analyse(
     comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
     comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
+    bounds = {comparison.what: comparison.limit.value for comparison in comparisons}
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
@@ -108,11 +109,7 @@ def analyse(
         gradient_traffic_bytes=due.of_gradients / due.nodes if due else None,
         due=due,
         notes=tuple(notes),
-        detours=ways.pairs(
-            rows_of(benchmarks, "bandwidth"),
-            rows_of(benchmarks, "perftest"),
-            {comparison.what: comparison.limit.value for comparison in comparisons},
-        ),
+        detours=tuple(ways.pairs(rows_of(benchmarks, "bandwidth"), rows_of(benchmarks, "perftest"), bounds)),
         speed=speed,
     )
 
