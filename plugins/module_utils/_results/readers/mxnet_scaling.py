@@ -131,8 +131,7 @@ class _Table:
                 if len(case.runs) < wanted:
                     said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
                     self.problems.add("missing_runs", cases=label, **said)
-            if group.measured(_ONE_GPU) is None and group.ordered():
-                self.problems.add("no_baseline", cases=label)
+            self.problems.add_if(group.measured(_ONE_GPU) is None and group.ordered(), "no_baseline", cases=label)
         groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
         result = groups[0].result() if len(groups) == 1 else None
         return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
@@ -194,9 +193,8 @@ def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
     def fail(error: OSError) -> None:
         raise error
 
-    for base, folders, found in os.walk(folder, onerror=fail):
-        folders.sort()
-        for file in sorted(found):
+    for base, _folders, found in os.walk(folder, onerror=fail):
+        for file in found:
             path = os.path.join(base, file)
             yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
 
@@ -219,22 +217,18 @@ class PrintedReader(LogReader[Several[Group]]):
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        match = _LINES["printed"].match(text)
-        name = _LINES["name"].search(match["path"]) if match else None
-        if match and name:
+        if (match := _LINES["printed"].match(text)) and (name := _LINES["name"].search(match["path"])):
             self._lines += 1
             if self._lines <= _FILES:
                 self._runs(self._table.case(name), match["path"], match["runs"])
             return
-        case = _LINES["case"].search(text)
-        if case:
+        if case := _LINES["case"].search(text):
             self._case = case["case"]
         for value in _LINES["value"].finditer(text):
             if self._case is not None and len(self._printed) < _FILES:
                 self._printed[self._case, value["key"]] = number(value["value"])
 
-    def result(self) -> Several[Group]:
-        self.finish()
+    def found(self) -> Several[Group]:
         if not self._lines and not self.problems:
             self.nothing()
         if len(self._table.groups) == 1:
