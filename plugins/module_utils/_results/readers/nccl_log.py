@@ -281,7 +281,7 @@ class Reader(LogReader[NcclLog]):
             self._warning(record)
         elif " -> " in text:
             self._complain(record, "returned")
-        if " via " in text and (self._channel(record) or "via COLLNET/" in text):
+        if " via " in text and self._channel(record):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
             return
@@ -294,7 +294,7 @@ class Reader(LogReader[NcclLog]):
     def _channel(self, record: _Record) -> bool:
         if "via COLLNET/" in record.text:
             self._log.collnet += 1
-            return False
+            return True
         if not (match := LINES["channel"].search(record.text)):
             return False
         via = match["via"]
@@ -354,23 +354,20 @@ class Reader(LogReader[NcclLog]):
         return True
 
     def _gdr_line(self, record: _Record) -> bool:
-        if not (found := LINES["gdr_device"].match(record.text) or LINES["gdr_pair"].match(record.text)):
+        if not (said := LINES["gdr"].match(record.text)):
             return False
-        said = found.groupdict()
-        distance, limit = (None if said.get(name) is None else int(said[name]) for name in ("distance", "limit"))
-        read = None if said.get("read") is None else said["read"] == "1"
-        hca, enabled = said.get("name") or said["hca"], said["state"] == "Enabled"
-        line = GdrLine(record.process, enabled, said.get("gpu", ""), hca, read, distance, limit, record.text[:_KEPT])
+        distance, limit = (None if said[name] is None else int(said[name]) for name in ("distance", "limit"))
+        hca, enabled = said["name"] or said["hca"], said["state"] == "Enabled"
+        line = GdrLine(record.process, enabled, said["gpu"] or "", hca, distance, limit, record.text[:_KEPT])
         self._log.gdr.setdefault(line)
         return True
 
     def _net(self, record: _Record) -> bool:
         text, host = record.text, record.process.host or ""
-        if using := LINES["ib_using"].match(text) or LINES["ib_old"].match(text):
+        if using := LINES["ib_using"].match(text):
             self._ib(record.process, using["devices"])
-            oob = using.groupdict().get("oob")
-            if host and oob and ":" in oob:
-                self._log.sockets[host].setdefault(" ".join(oob.split(":", 1)))
+            if host and ":" in (using["oob"] or ""):
+                self._log.sockets[host].setdefault(using["oob"].replace(":", " ", 1))
         elif virtual := LINES["ib_virtual"].match(text):
             layers = {hca.layer for hca in self._log.hcas if hca.host == host}
             layer = layers.pop() if len(layers) == 1 else ""
