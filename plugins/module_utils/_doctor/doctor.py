@@ -38,12 +38,8 @@ def diagnose(
     if path is not None:
         bundle = Bundle(path, selection)
         for piece in bundle.pieces():
-            if piece.name == MANIFEST:
-                # A list of names, of which none says anything of the site.
-                for _chunk in piece.chunks:
-                    pass
-                continue
-            reading.piece(boots.of_the_run(piece) if boots else piece)
+            if piece.name != MANIFEST:  # a list of names, of which none says anything of the site
+                reading.piece(boots.of_the_run(piece) if boots else piece)
         notes, names, size, partial = bundle.notes, bundle.read, bundle.bytes, bundle.partial
     for name, text in (evidence or {}).items():
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
