@@ -19,7 +19,7 @@ from .._results.readers import nccl_log, nccl_tests, perftest, tags
 from .._results.readers.reading import number
 from .._results.readers.tags import Line
 from .pace import Gap, JobLine, Pace, job_form
-from .readers import Found
+from .seen import Hit
 
 _RANKS = 65_536
 _TABLE_LINES = 400  # behind these, some lines of a form are left out
@@ -141,17 +141,17 @@ class JobOutput:
             if part:
                 self._part(number, JobLine(part))
 
-    def result(self) -> Iterable[Found]:
+    def result(self) -> Iterable[Hit]:
         for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
             if problem.code == "not_one_job":
-                yield Found("tests_apart", self._begins[0], problem.message)
+                yield Hit("tests_apart", self._begins[0], problem.message)
         jobs = self._record.devices
         whole = all(
             sum(map(len, jobs.get(f"NCCL {key}", {}).values())) == size for key, size in self._comm_sizes.items()
         )
         hosts = {host for job in jobs.values() for host in job}
         if len(hosts) == 1 and whole and not self._record.network:
-            yield Found("one_host", 0, f"every rank that is named is on {hosts.pop()}")
+            yield Hit("one_host", 0, f"every rank that is named is on {hosts.pop()}")
 
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""

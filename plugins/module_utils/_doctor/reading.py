@@ -21,7 +21,7 @@ from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
-from .readers import Found, Reader, reader_signs
+from .readers import Reader, reader_signs
 from .seen import Heard, Hit, Seen
 
 READERS = (*SIGN_READERS, JobOutput)
@@ -109,11 +109,7 @@ class Reading:
             return
         self.lines += text.count("\n") + 1
         self.field, self.machines = self.field or bool(found), self.machines or bool(piece.host)
-        for each in found:
-            if each.sign in self._named:
-                self._add(self._named[each.sign], _told(each, piece))
-            elif each.sign == "trouble":
-                self.alarms.append(_told(each, piece))
+        self._told(found, piece)
 
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -197,14 +193,23 @@ class Reading:
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
-            for found in reader.result():
-                self._add(reader_signs()[found.sign], _told(found, piece))
+            self._told(reader.result(), piece)
+
+    def _told(self, found: Iterable[Hit], piece: Piece) -> None:
+        """What readers found in it."""
+        for each in found:
+            host, placed = each.host or piece.host, bool(piece.host) and not each.host
+            hit = dataclasses.replace(each, file=piece.name, quote=each.quote[:_QUOTE], host=host, placed=placed)
+            if each.sign in self._named:
+                self._add(self._named[each.sign], hit)
+            elif each.sign == "trouble":
+                self.alarms.append(hit)
 
     def _open(self, piece: Piece, number: int, lines: Sequence[bytes]) -> None:
         for offset, line in enumerate(lines[:_OPENING]):
             text = line[:_QUOTE].decode("utf-8", "replace").strip()
             if text and len(self.opening) < _OPENING:
-                self.opening.append(Hit("", piece.name, number + offset + 1, text))
+                self.opening.append(Hit("", number + offset + 1, text, file=piece.name))
 
     @property
     def spoken(self) -> bool:
@@ -348,7 +353,7 @@ class Reading:
         who, named = form("rank").search(text), form("device").search(text)
         rank = int(next(filter(None, who.groups()))) if who else None
         device = named["device"] if named else ""
-        return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
+        return Hit("", number, text.strip()[:_QUOTE], host, device, "", rank, piece.name, bool(piece.host))
 
 
 def _untagged(text: str) -> str:
@@ -363,11 +368,6 @@ def _whole(piece: Piece, most: int) -> str:
         if sum(map(len, kept)) <= most:
             kept.append(chunk)
     return b"\n".join(kept).decode("utf-8", "replace")
-
-
-def _told(found: Found, piece: Piece) -> Hit:
-    host, placed, quote = found.host or piece.host, bool(piece.host) and not found.host, found.quote[:_QUOTE]
-    return Hit(found.sign, piece.name, found.line, quote, host, found.rank, found.device, found.value, placed)
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:
@@ -390,4 +390,4 @@ def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
     quote, value = f"... {far[-_QUOTE:]}" if far else where.quote, said.get("value", "").strip()
     host, device = said.get("host") or where.host, said.get("device") or where.device
     rank = int(said["rank"]) if "rank" in said else where.rank
-    return Hit(entry.name, where.file, where.line, quote, host, rank, device, value, where.placed)
+    return Hit(entry.name, where.line, quote, host, device, value, rank, where.file, where.placed)
