@@ -25,6 +25,7 @@ _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|[()|]", re.DOTALL)  # a bracket that comes first is one of the set
 # What many lines have: another word tells more.
 _OFTEN = b"""all change client connection data device driver error failed for from gpu host info invalid is kernel link
 manager name net network no node not of on open port server service size start state status system time to""".split()
@@ -92,21 +93,11 @@ def any_of(pattern: str) -> tuple[str, ...]:
 
 def _alternatives(text: str) -> list[str]:
     """A pattern, cut at the bars that no parenthesis or set contains."""
-    cuts, depth, inside, at = [-1], 0, -1, 0
-    while at < len(text):
-        sign = text[at]
-        if sign == "\\":
-            at += 1
-        elif inside >= 0:
-            # A bracket that comes first is one of the set.
-            inside = -1 if sign == "]" and text[inside + 1 : at] not in ("", "^") else inside
-        elif sign == "[":
-            inside = at
-        elif sign in "()":
-            depth += 1 if sign == "(" else -1
-        elif sign == "|" and not depth:
-            cuts.append(at)
-        at += 1
+    cuts, depth = [-1], 0
+    for sign in _SIGN.finditer(text):
+        depth += {"(": 1, ")": -1}.get(sign[0], 0)
+        if sign[0] == "|" and not depth:
+            cuts.append(sign.start())
     return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)])]
 
 
