@@ -294,11 +294,10 @@ class Reading:
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
         found: list[tuple[Sign, Match[str] | None]] = []
-        lower = text.lower() if shape.signs else ""
         for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
             # Of a long line, also to quote its place.
-            asked = any(way.fits(text, lower) for way in ways) or (not ways and len(text) > _QUOTE)
+            asked = any(way.pattern.search(text) for way in ways) or (not ways and len(text) > _QUOTE)
             match = entry.heard(text) if here and asked else None
             if match or not ways:
                 found.append((entry, match))
