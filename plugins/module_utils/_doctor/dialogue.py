@@ -5,6 +5,7 @@ The only I/O is reading the files that the person names, and what ``prompt`` doe
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from pathlib import Path
@@ -66,14 +67,13 @@ def question_text(found: Mapping[str, Any], question: Mapping[str, Any], number:
 def _given(typed: str) -> str:
     """The file that is named, or what was pasted."""
     line = typed.strip()
-    if line and "\n" not in line and len(line) < 4096:
-        try:
-            path = Path(line).expanduser()
-            if path.is_file():
-                with path.open("rb") as stream:
-                    return stream.read(64 << 20).decode("utf-8", "replace")
-        except (OSError, RuntimeError):  # no such user
-            return typed
+    if "\n" in line or not 0 < len(line) < 4096:
+        return typed
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no such user
+        path = Path(line).expanduser()
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(64 << 20).decode("utf-8", "replace")
     return typed
 
 
