@@ -258,19 +258,18 @@ def _one(escape: str) -> str:
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
     """The text without escapes; of each escape its place there, its start and its end here. Empty: there are none."""
-    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
-    parts: list[str] = []
     places: list[tuple[int, int, int]] = []
-    last = length = 0
-    for match in form("escape").finditer(text):
-        before = text[last : match.start()]
-        letter = _one(match[0])
-        length += len(before)
-        places.append((length, match.start(), match.end()))
-        parts += [before, letter]
-        length += len(letter)
-        last = match.end()
-    return ("".join([*parts, text[last:]]), places) if places else (text, [])
+    shorter = 0
+
+    def letter(match: re.Match[str]) -> str:
+        nonlocal shorter
+        found = _one(match[0])
+        places.append((match.start() - shorter, *match.span()))
+        shorter += len(match[0]) - len(found)
+        return found
+
+    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
+    return form("escape").sub(letter, text), places
 
 
 def _original(places: list[tuple[int, int, int]], place: int, first: bool) -> int:
@@ -279,6 +278,4 @@ def _original(places: list[tuple[int, int, int]], place: int, first: bool) -> in
     if index < 0:
         return place
     at, start, end = places[index]
-    if first:
-        return start if at == place else end + place - at - 1
-    return end + place - at - 1
+    return start if first and at == place else end + place - at - 1
