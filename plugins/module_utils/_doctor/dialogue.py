@@ -18,7 +18,7 @@ from .catalogue import catalogue
 MOST = 12  # questions of a session
 SETTLED, NO_MORE = "one cause is left", "nothing left to ask"
 NO_TERMINAL, STOPPED = "no terminal", "stopped by the person"
-_HEAD = re.compile(r"^(?P<host>[\w.-]+) \| (?:CHANGED|SUCCESS|FAILED)\b.*$\n?", re.MULTILINE)
+_HEAD = re.compile(r"^([\w.-]+) \| (?:CHANGED|SUCCESS|FAILED)\b.*$\n?", re.MULTILINE)
 _NAME = re.compile(r"[^\w.-]+")
 
 
@@ -79,11 +79,8 @@ def _given(typed: str) -> str:
 
 def _by_host(given: str) -> dict[str, str]:
     """Host -> its part, where ``ansible -m shell`` printed it; else the whole, of no host."""
-    heads = list(_HEAD.finditer(given))
-    if not heads:
-        return {"": given} if given.strip() else {}
-    ends = [*(head.start() for head in heads[1:]), len(given)]
-    return {head["host"]: given[head.end() : end] for head, end in zip(heads, ends)}
+    whole, *parts = _HEAD.split(given)
+    return dict(zip(parts[::2], parts[1::2])) or ({"": whole} if whole.strip() else {})
 
 
 def _piece(question: Mapping[str, Any], found: Mapping[str, Any], host: str) -> str:

@@ -395,15 +395,13 @@ def _row(words: Sequence[str], columns: Sequence[str]) -> tuple[int, float, floa
     amount = job_form("sized_amount").fullmatch(words[0])
     sized = bool(columns) and job_form("sized_first").match(columns[0]) is not None
     found: dict[bool, float] = {}
-    for at in sorted(range(len(columns)), key=lambda at: "avg" not in columns[at].lower()):
-        unit = job_form("sized_unit").search(columns[at])
-        value = number(words[at]) if unit and len(words) >= len(columns) else None
+    cells = zip(columns, words) if len(words) >= len(columns) else ()
+    for column, word in sorted(cells, key=lambda cell: "avg" not in cell[0].lower()):
+        unit, value = job_form("sized_unit").search(column), number(word)
         if unit and value is not None:
             power = " KMG".index(unit["prefix"] or " ")
-            scale = (
-                1.0 if unit["time"] else (1024.0 if unit["binary"] else 1e3) ** power / (8e9 if unit["bits"] else 1e9)
-            )
-            found.setdefault(unit["time"] is not None, value * scale)
+            rate = (1024.0 if unit["binary"] else 1e3) ** power / (8e9 if unit["bits"] else 1e9)
+            found.setdefault(unit["time"] is not None, value * (1.0 if unit["time"] else rate))
     if not found or (sized and amount is None):
         return None
     size = int(amount[1]) << 10 * " KMG".index(amount[2].upper() or " ") if sized and amount else 0
