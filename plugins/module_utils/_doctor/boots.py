@@ -74,13 +74,8 @@ class Boots:
         return Piece(piece.name, self._chunks(piece))
 
     def _chunks(self, piece: Piece) -> Iterator[bytes]:
-        held, size = [], 0
-        for chunk in piece.chunks:
-            held.append(chunk)
-            size += len(chunk)
-            if size > _MOST:
-                break
-        if size <= _MOST and any(map(_NEWS.search, held)):
+        held = piece.start(_MOST)
+        if sum(map(len, held)) <= _MOST and any(map(_NEWS.search, held)):
             lines = b"\n".join(held).decode("utf-8", "replace").split("\n")
             for number in list(self._of_another_state(lines, piece.host)):
                 lines[number] = ""

@@ -69,6 +69,15 @@ class Piece:
     def host(self) -> str:
         return host_of(self.name)
 
+    def start(self, most: int) -> list[bytes]:
+        """Chunks until they have more than ``most`` bytes; ``chunks`` has the rest."""
+        taken: list[bytes] = []
+        for chunk in self.chunks:
+            taken.append(chunk)
+            if sum(map(len, taken)) > most:
+                break
+        return taken
+
     @property
     def place(self) -> str:
         """Its name in our layout, for what is heard in some pieces alone; its own name where no host is known."""

@@ -355,11 +355,8 @@ class JobOutput:
             yield Gap("ranks", f"lines of rank {min(silent)}, as other ranks print them")
         for name, speaker in self._speakers.items():
             who = f" of rank {name}" if name else ""
-            short = [
-                f"{what or 'bar'} {n} of {of}"
-                for what, (least, n, of) in speaker.counts.items()
-                if n < of - (1 if least == 0 else 0)
-            ]
+            counts = speaker.counts.items()
+            short = [f"{what or 'bar'} {n} of {of}" for what, (least, n, of) in counts if n < of - (least == 0)]
             if ended and name and not speaker.ended:
                 yield Gap("job_end", f"the end of the program{who}, which other ranks print", line=speaker.progressed)
             elif speaker.ended >= speaker.progressed:

@@ -102,7 +102,7 @@ class Reading:
 
     def piece(self, piece: Piece) -> None:
         whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
-        text = _whole(piece, fabric.LARGEST) if whole else ""
+        text = b"\n".join(piece.start(fabric.LARGEST)).decode("utf-8", "replace") if whole else ""
         found = whole.read(text) if whole else None
         if found is None:
             self._log(Piece(piece.name, iter((text.encode(),))) if whole else piece)
@@ -358,15 +358,6 @@ class Reading:
 def _untagged(text: str) -> str:
     """Without mpirun's tag of a rank, so that the line begins where its program began it."""
     return _TAG.sub("", text) if text[:1] == "[" else text
-
-
-def _whole(piece: Piece, most: int) -> str:
-    """Its text, as far as ``most`` bytes go."""
-    kept: list[bytes] = []
-    for chunk in piece.chunks:
-        if sum(map(len, kept)) <= most:
-            kept.append(chunk)
-    return b"\n".join(kept).decode("utf-8", "replace")
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:
