@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import math
 import re
 from typing import Iterable, Iterator, Sequence
@@ -31,13 +30,6 @@ _STEP = 3.0  # a time per byte against that of the size before: protocols that c
 _WARM = 1 << 14  # bytes: below, the first exchange and another algorithm make the time of a size fall
 _SMALL, _LATE = 4096, 100.0  # bytes and microseconds: RDMA between two hosts takes a twentieth
 _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
-
-
-@functools.lru_cache(maxsize=1)
-def _words() -> tuple[str, ...]:
-    """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
-    listed = loader.load().lists["jobs"]
-    return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
 
 
 @dataclasses.dataclass
@@ -133,7 +125,9 @@ class JobOutput:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return _words()
+        """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
+        listed = loader.load().lists["jobs"]
+        return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
 
     def line(self, number: int, text: str) -> None:
         text = job_form("prefix").sub("", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from typing import Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from .._judge.packs import loader
 from .._judge.packs.loader import form
@@ -25,17 +25,6 @@ def reader_signs() -> dict[str, Sign]:
     return {name: Sign(name, name, kind) for name, kind in loader.load().lists["readers"]["signs"].items()}
 
 
-class Reader(Protocol):
-    """Takes the lines of one piece that have one of its ``words``, and says at the end what they show together."""
-
-    @property
-    def words(self) -> tuple[str, ...]: ...
-
-    def line(self, number: int, text: str) -> None: ...
-
-    def result(self) -> Iterable[Hit]: ...
-
-
 class Row(NamedTuple):
     line: int
     text: str
@@ -46,7 +35,8 @@ class Row(NamedTuple):
 
 
 class TableReader:
-    """Keeps the lines that match one of the forms at their start; ``judge`` says what they show together."""
+    """Takes the lines of one piece that have one of its ``words``; keeps those that match one of the forms at their
+    start; ``judge`` says what they show together."""
 
     def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Hit]], *forms: str) -> None:
         self.words = words
@@ -191,7 +181,7 @@ def _port_counters(rows: Sequence[Row]) -> Iterator[Hit]:
 
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.
 _GID_WORDS = ("fe80:", "ffff:", "\tv2", " v2 ")
-READERS: tuple[Callable[[], Reader], ...] = (
+READERS: tuple[Callable[[], TableReader], ...] = (
     functools.partial(TableReader, (" dev ",), _routes, "route"),
     functools.partial(TableReader, _GID_WORDS, _gids, "gid"),
     functools.partial(TableReader, ("_prio",), _priorities, "priority"),

@@ -10,7 +10,7 @@ import bisect
 import dataclasses
 import functools
 import re
-from typing import Iterable, Match, Sequence
+from typing import Callable, Iterable, Match, Sequence, Union
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
@@ -21,10 +21,11 @@ from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
-from .readers import Reader, reader_signs
+from .readers import TableReader, reader_signs
 from .seen import Heard, Hit, Seen
 
-READERS = (*SIGN_READERS, JobOutput)
+Reader = Union[TableReader, JobOutput]
+READERS: tuple[Callable[[], Reader], ...] = (*SIGN_READERS, JobOutput)
 _VALUES = 4096
 _QUOTE = 300
 _LONG = 4096  # characters of a line that patterns are asked for at once: some take its square
