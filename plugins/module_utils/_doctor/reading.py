@@ -181,8 +181,10 @@ class Reading:
             for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):
                 if _PROMPT.match(line):
                     break
-                text = b"%s: %s" % (match["command"], line.strip())
-                self._line(piece, at + offset, text.decode("utf-8", "replace"), (), facts=True)
+                text = (b"%s: %s" % (match["command"], line.strip())).decode("utf-8", "replace")
+                for entry, heard in self._heard(piece, self._shape(text), text):
+                    if entry.kind == FACT:
+                        self._add(entry, _hit(entry, heard, self._where(piece, at + offset, text)))
 
     def _finish(
         self, piece: Piece, readers: Sequence[Reader], job: JobOutput, latest: Iterable[tuple[int, bytes]]
@@ -253,14 +255,11 @@ class Reading:
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
         return max(self._line(piece, number, text[at : at + _LONG], readers) for at in starts)
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> int:
-        """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0. ``facts``: nothing
-        else is heard."""
+    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
+        """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0."""
         whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
-        if facts:
-            found = [(entry, match) for entry, match in found if entry.kind == FACT]
         said = bare(text) if shape.troubled or any(entry.kind in (FAULT, ECHO) for entry, _match in found) else text
         if said != text:  # a counter that is 0 is no fault
             found = [pair for pair in found if pair[0].kind not in (FAULT, ECHO) or pair[0].pattern.search(said)]
@@ -279,11 +278,11 @@ class Reading:
                 continue
             where = where or self._where(piece, number, whole)
             self._add(entry, _hit(entry, match, where))
-        for index in shape.read if readers else ():
+        for index in shape.read:
             readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and (said == text or alarms(said, "demand"))
+        alarm = shape.troubled and not known and (said == text or alarms(said, "demand"))
         fails = alarm and says_failure(said)
         kept = self.alarms if fails and not form("warning").search(text) else self.hints
         if alarm and (fails or not form("mild").search(text)):
