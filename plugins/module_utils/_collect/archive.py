@@ -60,17 +60,16 @@ def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Re
     for name, text in pieces.texts.items():
         inside = "/".join(part for part in _utf8(name).split("/") if part not in ("", ".", "..")) or "unnamed"
         clean[_free(inside, clean)] = _utf8(text)
-    pieces = Pieces(clean, [_utf8(note) for note in pieces.notes])
     seed = hashlib.sha256()
-    for name, text in pieces.texts.items():
+    for name, text in clean.items():
         seed.update(name.encode() + b"\0" + text.encode() + b"\0")
     redactor = Redactor(map(_utf8, secrets), map(_utf8, names), seed.digest())
-    redactor.learn({host for text in pieces.texts.values() for host in patterns.hosts_in(text)})
-    redactor.learn({host for name in pieces.texts if (host := host_of(name))})
+    printed = (host for text in clean.values() for host in patterns.hosts_in(text))
+    redactor.learn([*printed, *map(host_of, clean)])
     texts: dict[str, str] = {}
-    for name, text in pieces.texts.items():
+    for name, text in clean.items():
         texts[_free(redactor.piece(name), texts)] = redactor.text(text)
-    return Redacted(texts, stand_ins=redactor.counts(), notes=[redactor.text(note) for note in pieces.notes])
+    return Redacted(texts, stand_ins=redactor.counts(), notes=[redactor.text(_utf8(note)) for note in pieces.notes])
 
 
 def manifest(found: Redacted) -> dict[str, Any]:
