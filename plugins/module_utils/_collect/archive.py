@@ -21,7 +21,11 @@ TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name in the last piece is
 
 
 class WouldOverwriteError(Exception):
-    """There is a file at the destination. The text says what to do."""
+    """There is a file at the destination."""
+
+    def __init__(self, path: Path) -> None:
+        said = "there is something already, and it is left alone. What to do: name another file, or move that one away"
+        super().__init__(f"collect: dest {str(path)!r}: {said}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +37,10 @@ class Pieces:
 
 
 @dataclasses.dataclass(frozen=True)
-class Redacted:
-    texts: Mapping[str, str]
-    stand_ins: Mapping[str, int]
-    notes: Sequence[str]
+class Redacted(Pieces):
+    """``stand_ins``: kind -> how many different things have one."""
+
+    stand_ins: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def of_folder(path: str | Path) -> Pieces:
@@ -56,17 +60,16 @@ def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Re
     for name, text in pieces.texts.items():
         inside = "/".join(part for part in _utf8(name).split("/") if part not in ("", ".", "..")) or "unnamed"
         clean[_free(inside, clean)] = _utf8(text)
-    pieces = Pieces(clean, [_utf8(note) for note in pieces.notes])
     seed = hashlib.sha256()
-    for name, text in pieces.texts.items():
+    for name, text in clean.items():
         seed.update(name.encode() + b"\0" + text.encode() + b"\0")
     redactor = Redactor(map(_utf8, secrets), map(_utf8, names), seed.digest())
-    redactor.learn({host for text in pieces.texts.values() for host in patterns.hosts_in(text)})
-    redactor.learn({host for name in pieces.texts if (host := host_of(name))})
+    printed = (host for text in clean.values() for host in patterns.hosts_in(text))
+    redactor.learn([*printed, *map(host_of, clean)])
     texts: dict[str, str] = {}
-    for name, text in pieces.texts.items():
+    for name, text in clean.items():
         texts[_free(redactor.piece(name), texts)] = redactor.text(text)
-    return Redacted(texts, redactor.counts(), [redactor.text(note) for note in pieces.notes])
+    return Redacted(texts, stand_ins=redactor.counts(), notes=[redactor.text(_utf8(note)) for note in pieces.notes])
 
 
 def manifest(found: Redacted) -> dict[str, Any]:
@@ -100,16 +103,9 @@ def check_free(path: Path) -> None:
     """Before anything is read. Raises WouldOverwriteError if there is anything at ``path``, even a link, and
     FileNotFoundError if its folder is none."""
     if os.path.lexists(path):
-        raise _there(path)
+        raise WouldOverwriteError(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
-
-
-def _there(path: Path) -> WouldOverwriteError:
-    return WouldOverwriteError(
-        f"collect: dest {str(path)!r}: there is something already, and it is left alone. What to do: name another "
-        "file, or move that one away"
-    )
 
 
 def write(data: bytes, path: Path) -> None:
@@ -117,7 +113,7 @@ def write(data: bytes, path: Path) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise _there(path) from None
+        raise WouldOverwriteError(path) from None
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
 

@@ -26,6 +26,8 @@ _COMMON, _FIELD, _ALONE = (
     frozenset(block.split())
     for block in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split("\n\n")[1:]
 )
+_LISTED = _COMMON | _FIELD
+_KNOWN = _LISTED | _ALONE
 # Accounts of every system: alone before the @ of an address they are no secret, and name no person.
 USERS = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core", "debian", "nobody", "user"})
 
@@ -48,25 +50,21 @@ _ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
 _SUM = re.compile(r"^[0-9a-f]{32,}  \S+$", re.MULTILINE)
 
 
-def _is_listed(letters: str) -> bool:
-    return letters.lower() in _COMMON or letters.lower() in _FIELD
-
-
 @functools.lru_cache(1 << 16)
 def _is_two(letters: str) -> bool:
     """Whether it is two words of the list that join."""
-    return 6 < len(letters) < 41 and any(
-        _is_listed(letters[:at]) and _is_listed(letters[at:]) for at in range(3, len(letters) - 2)
-    )
+    low = letters.lower()
+    return 6 < len(low) < 41 and any({low[:at], low[at:]} <= _LISTED for at in range(3, len(low) - 2))
 
 
 def _is_word(letters: str) -> bool:
-    return _is_listed(letters) or letters.lower() in _ALONE or _is_two(letters)
+    return letters.lower() in _KNOWN or _is_two(letters)
 
 
 def _is_alone(letters: str) -> bool:
     """Whether no source joins it to others, or its two halves."""
-    return letters.lower() in _ALONE or (not letters.startswith("lib") and not _is_listed(letters) and _is_two(letters))
+    low = letters.lower()
+    return low in _ALONE or (not letters.startswith("lib") and low not in _LISTED and _is_two(letters))
 
 
 def _oddity(part: str, strict: int) -> int:
@@ -258,19 +256,18 @@ def _one(escape: str) -> str:
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
     """The text without escapes; of each escape its place there, its start and its end here. Empty: there are none."""
-    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
-    parts: list[str] = []
     places: list[tuple[int, int, int]] = []
-    last = length = 0
-    for match in form("escape").finditer(text):
-        before = text[last : match.start()]
-        letter = _one(match[0])
-        length += len(before)
-        places.append((length, match.start(), match.end()))
-        parts += [before, letter]
-        length += len(letter)
-        last = match.end()
-    return ("".join([*parts, text[last:]]), places) if places else (text, [])
+    shorter = 0
+
+    def letter(match: re.Match[str]) -> str:
+        nonlocal shorter
+        found = _one(match[0])
+        places.append((match.start() - shorter, *match.span()))
+        shorter += len(match[0]) - len(found)
+        return found
+
+    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
+    return form("escape").sub(letter, text), places
 
 
 def _original(places: list[tuple[int, int, int]], place: int, first: bool) -> int:
@@ -279,6 +276,4 @@ def _original(places: list[tuple[int, int, int]], place: int, first: bool) -> in
     if index < 0:
         return place
     at, start, end = places[index]
-    if first:
-        return start if at == place else end + place - at - 1
-    return end + place - at - 1
+    return start if first and at == place else end + place - at - 1

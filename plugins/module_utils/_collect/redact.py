@@ -37,10 +37,10 @@ class Redactor:
             (each for each in found if len(each[1]) >= SHORTEST), key=lambda each: (-len(each[1]), each)
         )
         self._secrets = {bare: secret for _form, bare, secret in self._spellings}
-        self._names = {form for each in names for form in _forms(each)}
         self._key = hashlib.sha256(b"rocemesh" + seed).digest()
         self._given: dict[str, dict[str, str]] = collections.defaultdict(dict)
-        self._pattern = patterns.everything(self._names)
+        self._names: set[str] = set()
+        self.learn(names)
 
     def learn(self, names: Iterable[str]) -> None:
         """More names of hosts; before the first ``text()``."""

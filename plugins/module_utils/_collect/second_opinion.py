@@ -78,15 +78,10 @@ def _texts(packed: bytes) -> Iterator[tuple[str, str]]:
 def _rule(line: str, plugins: Sequence[Any]) -> str:
     """The rule that finds a secret in the line, or nothing."""
     for plugin in plugins:
-        for secret in plugin.analyze_string(line):
-            if not secret or _NO_SECRET.fullmatch(str(secret)):
-                continue
-            if (
-                hasattr(plugin, "entropy_limit")
-                and plugin.calculate_shannon_entropy(str(secret)) <= plugin.entropy_limit
-            ):
-                continue
-            return str(plugin.secret_type)
+        for secret in map(str, filter(None, plugin.analyze_string(line))):
+            low = hasattr(plugin, "entropy_limit") and plugin.calculate_shannon_entropy(secret) <= plugin.entropy_limit
+            if not low and not _NO_SECRET.fullmatch(secret):
+                return str(plugin.secret_type)
     return ""
 
 

@@ -26,7 +26,7 @@ def alarm_ways() -> list[Way]:
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
     for _number, ways in sorted(_nothing().possible(letters_of(text)).items()):
-        text = ways[0].pattern.sub("", text) if ways[0].fits(text, text.lower()) else text
+        text = ways[0].pattern.sub("", text)
     return text
 
 

@@ -53,7 +53,7 @@ class Boots:
         self._names, self._started = names, started
         self._known = known_from((evidence.get("job") or {}).get("known_xids") or ())
         self._booted: dict[str, float] = {}
-        self._said: dict[str, set[tuple[float | None, str]]] = {}
+        self._said: dict[str, set[tuple[float | None, str]]] = collections.defaultdict(set)
         self._ids: dict[str, str] = {}
         self._gpus: dict[str, list[str]] = {}
         for host in set(names.values()):
@@ -74,13 +74,8 @@ class Boots:
         return Piece(piece.name, self._chunks(piece))
 
     def _chunks(self, piece: Piece) -> Iterator[bytes]:
-        held, size = [], 0
-        for chunk in piece.chunks:
-            held.append(chunk)
-            size += len(chunk)
-            if size > _MOST:
-                break
-        if size <= _MOST and any(map(_NEWS.search, held)):
+        held = piece.start(_MOST)
+        if sum(map(len, held)) <= _MOST and any(map(_NEWS.search, held)):
             lines = b"\n".join(held).decode("utf-8", "replace").split("\n")
             for number in list(self._of_another_state(lines, piece.host)):
                 lines[number] = ""
@@ -129,18 +124,16 @@ class Boots:
                 continue
             host, what = line.host, form("boot_event").search(line.text) if line.kernel else None
             back = line.since is not None and line.since + _EARLY < since.get(host, 0.0)
-            if separator or back or (what and what["boot"]):
-                boots[host] += 1
-                events.append(_Event(number, line, (host, boots[host]), {"boot": True}))
-                if separator and separator["id"] == self._ids[host]:
-                    ours.add((host, boots[host]))
-                separator = None
-            elif what:
-                events.append(_Event(number, line, (host, boots[host]), what.groupdict()))
+            begins = bool(separator or back or (what and what["boot"]))
+            boots[host] += begins
+            part = (host, boots[host])
+            if begins or what:
+                events.append(_Event(number, line, part, what.groupdict() if what and not begins else {"boot": True}))
+            if (separator and separator["id"] == self._ids[host]) or (line.since, line.text) in self._said[host]:
+                ours.add(part)
+            separator = None
             if line.since is not None:
                 since[host] = line.since
-                if (line.since, line.text) in self._said.get(host, ()):
-                    ours.add((host, boots[host]))
         return events, ours
 
     def _at(self, event: _Event, ours: set[tuple[str, int]]) -> float:

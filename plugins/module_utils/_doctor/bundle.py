@@ -19,7 +19,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator, cast
+from typing import IO, Any, Callable, Iterator, Mapping, cast
 
 from .._judge.packs.loader import form
 
@@ -44,11 +44,12 @@ _HOSTS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms|nodes)/(?P<ho
 _OURS = re.compile(r"(?:^|/)(?:hosts|containers|switches|esxi|vms)/[^/]+/")
 _LAYOUTS = ("sosreport", "fetched", "host_first", "host_last")  # forms
 _ENDING = re.compile(r"\.(?:txt|log|out)(?:\.(?:gz|xz|bz2))?$")
+_UNPACKERS: Mapping[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 Taken = Callable[[int], None]
-
-
-def _untold(_size: int) -> None:
-    """Of a file nothing is counted."""
 
 
 def host_of(name: str) -> str:
@@ -67,6 +68,15 @@ class Piece:
     @functools.cached_property
     def host(self) -> str:
         return host_of(self.name)
+
+    def start(self, most: int) -> list[bytes]:
+        """Chunks until they have more than ``most`` bytes; ``chunks`` has the rest."""
+        taken: list[bytes] = []
+        for chunk in self.chunks:
+            taken.append(chunk)
+            if sum(map(len, taken)) > most:
+                break
+        return taken
 
     @property
     def place(self) -> str:
@@ -129,14 +139,14 @@ class Bundle:
             self._room = max(ROOM, RATIO * os.fstat(stream.fileno()).st_size)
             yield from self._any(self._name(shown), stream)
 
-    def _any(self, name: str, stream: Any, depth: int = 0, take: Taken = _untold) -> Iterator[Piece]:
+    def _any(self, name: str, stream: Any, depth: int = 0, take: Taken | None = None) -> Iterator[Piece]:
         """``depth``: of archives that it lies in; ``take``: see _Source. Raises nothing for what the stream holds."""
         if len(self.read) >= PIECES:
             self.note(f"{name}: more than {PIECES} pieces, the rest is left out", name)
             return
         try:
             source = _Source(stream, take)
-            unpacker = _unpacker(source.head)
+            unpacker = next((unpack for magic, unpack in _UNPACKERS.items() if source.head.startswith(magic)), None)
             if unpacker:
                 source = _Source(unpacker(source), self._take)
             # Its list is at the end of it: in an archive there is no way there.
@@ -230,7 +240,7 @@ class Bundle:
 class _Source:
     """A stream with a ``head`` that is looked at first. ``take`` hears how many bytes an unpacker gave."""
 
-    def __init__(self, stream: Any, take: Taken = _untold) -> None:
+    def __init__(self, stream: Any, take: Taken | None = None) -> None:
         self._stream, self._take = stream, take
         self._ahead = b""
         self.head = self._ahead = self.read(_SAMPLE)
@@ -240,7 +250,8 @@ class _Source:
             part, self._ahead = self._ahead[:size], self._ahead[size:]
             return part
         data: bytes = self._stream.read(size)
-        self._take(len(data))
+        if self._take:
+            self._take(len(data))
         return data
 
 
@@ -253,16 +264,6 @@ class _Member(tarfile.TarInfo):
         if found.type in _LONG and found.size > _HEADER:
             raise tarfile.ReadError(f"a header of {found.size} bytes")
         return found
-
-
-def _unpacker(head: bytes) -> Callable[[Any], Any] | None:
-    if head[:2] == b"\x1f\x8b":
-        return lambda stream: gzip.GzipFile(fileobj=stream)
-    if head[:3] == b"BZh":
-        return bz2.BZ2File
-    if head[:6] == b"\xfd7zXZ\x00":
-        return lzma.LZMAFile
-    return None
 
 
 def _coding(head: bytes) -> str | None:

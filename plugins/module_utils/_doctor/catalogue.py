@@ -70,7 +70,10 @@ def _built(packs: loader.Packs) -> Catalogue:
     compares: list[Rule] = []
     for pack in packs.causes():
         rules += [_rule(name, pack.name, **entry) for name, entry in pack.data.get("rules", {}).items()]
-        compares += [_compare(name, pack.name, **entry) for name, entry in pack.data.get("compares", {}).items()]
+        compares += [
+            Rule(name, entry["sign"].replace("+", "|"), (pack.name,), entry["source"], entry.get("certainty", LIKELY))
+            for name, entry in pack.data.get("compares", {}).items()
+        ]
     return Catalogue(
         causes,
         (*sorted(signs, key=lambda sign: place_of_sign[sign.name]), *runs.values()),
@@ -110,7 +113,3 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
 
 def _rule(name: str, cause: str, *, also: Sequence[str] = (), explains: Sequence[str] = (), **fields: Any) -> Rule:
     return Rule(name, causes=(cause, *also), explains=tuple(explains), **fields)
-
-
-def _compare(name: str, cause: str, *, sign: str, source: str, certainty: str = LIKELY) -> Rule:
-    return Rule(name, sign.replace("+", "|"), (cause,), source, certainty)

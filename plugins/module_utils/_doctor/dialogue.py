@@ -5,6 +5,7 @@ The only I/O is reading the files that the person names, and what ``prompt`` doe
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from pathlib import Path
@@ -17,7 +18,7 @@ from .catalogue import catalogue
 MOST = 12  # questions of a session
 SETTLED, NO_MORE = "one cause is left", "nothing left to ask"
 NO_TERMINAL, STOPPED = "no terminal", "stopped by the person"
-_HEAD = re.compile(r"^(?P<host>[\w.-]+) \| (?:CHANGED|SUCCESS|FAILED)\b.*$\n?", re.MULTILINE)
+_HEAD = re.compile(r"^([\w.-]+) \| (?:CHANGED|SUCCESS|FAILED)\b.*$\n?", re.MULTILINE)
 _NAME = re.compile(r"[^\w.-]+")
 
 
@@ -66,24 +67,20 @@ def question_text(found: Mapping[str, Any], question: Mapping[str, Any], number:
 def _given(typed: str) -> str:
     """The file that is named, or what was pasted."""
     line = typed.strip()
-    if line and "\n" not in line and len(line) < 4096:
-        try:
-            path = Path(line).expanduser()
-            if path.is_file():
-                with path.open("rb") as stream:
-                    return stream.read(64 << 20).decode("utf-8", "replace")
-        except (OSError, RuntimeError):  # no such user
-            return typed
+    if "\n" in line or not 0 < len(line) < 4096:
+        return typed
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no such user
+        path = Path(line).expanduser()
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(64 << 20).decode("utf-8", "replace")
     return typed
 
 
 def _by_host(given: str) -> dict[str, str]:
     """Host -> its part, where ``ansible -m shell`` printed it; else the whole, of no host."""
-    heads = list(_HEAD.finditer(given))
-    if not heads:
-        return {"": given} if given.strip() else {}
-    ends = [*(head.start() for head in heads[1:]), len(given)]
-    return {head["host"]: given[head.end() : end] for head, end in zip(heads, ends)}
+    whole, *parts = _HEAD.split(given)
+    return dict(zip(parts[::2], parts[1::2])) or ({"": whole} if whole.strip() else {})
 
 
 def _piece(question: Mapping[str, Any], found: Mapping[str, Any], host: str) -> str:

@@ -38,12 +38,8 @@ def diagnose(
     if path is not None:
         bundle = Bundle(path, selection)
         for piece in bundle.pieces():
-            if piece.name == MANIFEST:
-                # A list of names, of which none says anything of the site.
-                for _chunk in piece.chunks:
-                    pass
-                continue
-            reading.piece(boots.of_the_run(piece) if boots else piece)
+            if piece.name != MANIFEST:  # a list of names, of which none says anything of the site
+                reading.piece(boots.of_the_run(piece) if boots else piece)
         notes, names, size, partial = bundle.notes, bundle.read, bundle.bytes, bundle.partial
     for name, text in (evidence or {}).items():
         reading.piece(Piece(name, iter((text.encode("utf-8", "replace"),))))
@@ -102,18 +98,19 @@ def table(found: dict[str, Any]) -> str:
             f"   look: {finding['next']['where']}: {finding['next']['run']}",
             f"   fix ({fix['who']}; interrupts {fix['interrupts']}): {fix['what']}",
         ]
-    if found["not_shown"]:
-        lines += ["", "Not shown:"]
-        lines += [
+    unknown = found["unknown"][:5] if found["verdict"] != HEALTHY else []
+    parts = {
+        "Not shown:": [
             f"  - {gap['text']}" + (f" ({gap['file']}:{gap['line']})" if gap["line"] else "")
             for gap in found["not_shown"]
-        ]
-    if found["next"]:
-        lines += ["", "Next, cheapest first:"]
-        lines += [f"  - {question['where']}: {question['run']}" for question in found["next"][:5]]
-    if found["unknown"] and found["verdict"] != HEALTHY:
-        lines += ["", "Lines that look like trouble and that no rule knows:"]
-        lines += [f"  {entry['file']}:{entry['line']}: {entry['text']}" for entry in found["unknown"][:5]]
+        ],
+        "Next, cheapest first:": [f"  - {each['where']}: {each['run']}" for each in found["next"][:5]],
+        "Lines that look like trouble and that no rule knows:": [
+            f"  {entry['file']}:{entry['line']}: {entry['text']}" for entry in unknown
+        ],
+    }
+    for title, rows in parts.items():
+        lines += ["", title, *rows] if rows else []
     if found["asked"]:
         lines += ["", "Wanted and not found: " + "; ".join(found["asked"])]
     lines += [f"note: {note}" for note in found["notes"]]

@@ -10,7 +10,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from .._judge.packs import loader
-from .readers import Found
+from .seen import Hit
 
 PIECE = re.compile(r"(?:^|/)fabric[^/]*\.json$")
 LARGEST = 64 << 20  # 1,000 hosts with 8 GPUs each are 4 MB
@@ -19,7 +19,7 @@ _WIDE = ("rail", "switch", "fabric")  # kinds of places that no host names
 _DEVICE = re.compile(r"\(([^()]+)\)")
 
 
-def read(text: str) -> list[Found] | None:
+def read(text: str) -> list[Hit] | None:
     """None: it is no report of the fabric check."""
     try:
         report = json.loads(text)
@@ -30,15 +30,15 @@ def read(text: str) -> list[Found] | None:
     found = [each for fault in report["faults"] if isinstance(fault, Mapping) for each in _fault(text, fault)]
     if report.get("complete") is not True:
         lacking = ", ".join(map(str, report.get("missing") or ())) or "some measurements"
-        found.append(Found("checked_partly", 1, f"the fabric check did not see everything: no answer from {lacking}"))
+        found.append(Hit("checked_partly", 1, f"the fabric check did not see everything: no answer from {lacking}"))
     measured = [each for each in (report.get("measured") or {}).values() if isinstance(each, Mapping)]
     if not found and report.get("ok") is True and any(each.get("tests") for each in measured):
         said = f"fabric check: {len(report.get('hosts') or ())} hosts, {report['rails']} rail(s), nothing found"
-        found.append(Found("checked_sound", 1, said))
+        found.append(Hit("checked_sound", 1, said))
     return found
 
 
-def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:
+def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Hit]:
     thing, kind, place = (str(fault.get(key) or "") for key in ("thing", "kind", "place"))
     quote = f"{place}: {thing}: {fault.get('found')}; {fault.get('remedy')}"
     where = text.find(json.dumps(place))
@@ -46,7 +46,7 @@ def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Found]:
     hosts = [str(host) for host in fault.get("hosts") or ()] if kind not in _WIDE else []
     device = _DEVICE.search(place)
     for host in hosts or [""]:
-        yield Found(_name(thing, kind), line, quote, host, device[1] if device and hosts else place)
+        yield Hit(_name(thing, kind), line, quote, host, device[1] if device and hosts else place)
 
 
 def _name(thing: str, kind: str) -> str:

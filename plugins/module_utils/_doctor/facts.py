@@ -13,7 +13,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 from .._judge.packs import loader
 from .._judge.xids import numbers
-from .readers import Found
+from .seen import Hit
 
 PIECE = re.compile(r"(?:^|/)facts/[\w-]+\.json$")
 SILENT = "answer"  # the name of a piece with the reason why there is nothing
@@ -65,14 +65,14 @@ def written(folder: str, facts: Iterable[Fact]) -> dict[str, str]:
     return {name: "[\n" + ",\n".join(rows) + "\n]\n" for name, rows in found.items()}
 
 
-def read(text: str) -> list[Found] | None:
+def read(text: str) -> list[Hit] | None:
     """None: these are no facts. A sign ``trouble`` is a line that looks like trouble, and no rule knows it."""
     try:
         facts = [Fact(str(row["thing"]), row["value"], str(row.get("device", ""))) for row in json.loads(text)]
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return [
-        Found(sign, line, str(fact), "", fact.device, str(fact.value))
+        Hit(sign, line, str(fact), "", fact.device, str(fact.value))
         for line, fact in enumerate(facts, 2)
         for sign, test in _entry(fact.thing)["signs"].items()
         if _is(fact.value, test)

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 from . import facts
 
-_HEADER = re.compile(r"^=== ROCEMESH (?P<name>[\w./-]+)$")
+_HEADER = re.compile(r"^=== ROCEMESH ([\w./-]+)\r?(?:\n|\Z)", re.MULTILINE)
 _KERNEL, _UPTIME = "dmesg.txt", "uptime.txt"
 _SECONDS = re.compile(r"^\[ *(\d+\.\d+)\]")
 
@@ -43,15 +43,8 @@ def booted(answer: Mapping[str, Any]) -> float | None:
 
 def sections(text: str) -> dict[str, str]:
     """Name -> the text below it."""
-    found: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in text.splitlines():
-        header = _HEADER.match(line)
-        if header:
-            lines = found.setdefault(header["name"], [])
-        else:
-            lines.append(line)
-    return {name: "\n".join(said) + "\n" for name, said in found.items()}
+    _before, *parts = _HEADER.split(text)
+    return dict(zip(parts[::2], parts[1::2]))
 
 
 def place(host: str, name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import math
 import re
 from typing import Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from .._results.readers import nccl_log, nccl_tests, perftest, tags
 from .._results.readers.reading import number
 from .._results.readers.tags import Line
 from .pace import Gap, JobLine, Pace, job_form
-from .readers import Found
+from .seen import Hit
 
 _RANKS = 65_536
 _TABLE_LINES = 400  # behind these, some lines of a form are left out
@@ -31,13 +30,6 @@ _STEP = 3.0  # a time per byte against that of the size before: protocols that c
 _WARM = 1 << 14  # bytes: below, the first exchange and another algorithm make the time of a size fall
 _SMALL, _LATE = 4096, 100.0  # bytes and microseconds: RDMA between two hosts takes a twentieth
 _SCALES = {"link_mega": 1e-3, "link_giga": 1.0}  # to Gb/s
-
-
-@functools.lru_cache(maxsize=1)
-def _words() -> tuple[str, ...]:
-    """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
-    listed = loader.load().lists["jobs"]
-    return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
 
 
 @dataclasses.dataclass
@@ -133,7 +125,9 @@ class JobOutput:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return _words()
+        """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
+        listed = loader.load().lists["jobs"]
+        return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
 
     def line(self, number: int, text: str) -> None:
         text = job_form("prefix").sub("", text)
@@ -141,17 +135,17 @@ class JobOutput:
             if part:
                 self._part(number, JobLine(part))
 
-    def result(self) -> Iterable[Found]:
+    def result(self) -> Iterable[Hit]:
         for problem in self._read.problems if self._table_lines < _TABLE_LINES else ():
             if problem.code == "not_one_job":
-                yield Found("tests_apart", self._begins[0], problem.message)
+                yield Hit("tests_apart", self._begins[0], problem.message)
         jobs = self._record.devices
         whole = all(
             sum(map(len, jobs.get(f"NCCL {key}", {}).values())) == size for key, size in self._comm_sizes.items()
         )
         hosts = {host for job in jobs.values() for host in job}
         if len(hosts) == 1 and whole and not self._record.network:
-            yield Found("one_host", 0, f"every rank that is named is on {hosts.pop()}")
+            yield Hit("one_host", 0, f"every rank that is named is on {hosts.pop()}")
 
     def record(self, name: str, host: str) -> Record:
         """What was read; call it once, at the end of the piece."""
@@ -355,11 +349,8 @@ class JobOutput:
             yield Gap("ranks", f"lines of rank {min(silent)}, as other ranks print them")
         for name, speaker in self._speakers.items():
             who = f" of rank {name}" if name else ""
-            short = [
-                f"{what or 'bar'} {n} of {of}"
-                for what, (least, n, of) in speaker.counts.items()
-                if n < of - (1 if least == 0 else 0)
-            ]
+            counts = speaker.counts.items()
+            short = [f"{what or 'bar'} {n} of {of}" for what, (least, n, of) in counts if n < of - (least == 0)]
             if ended and name and not speaker.ended:
                 yield Gap("job_end", f"the end of the program{who}, which other ranks print", line=speaker.progressed)
             elif speaker.ended >= speaker.progressed:
@@ -395,15 +386,13 @@ def _row(words: Sequence[str], columns: Sequence[str]) -> tuple[int, float, floa
     amount = job_form("sized_amount").fullmatch(words[0])
     sized = bool(columns) and job_form("sized_first").match(columns[0]) is not None
     found: dict[bool, float] = {}
-    for at in sorted(range(len(columns)), key=lambda at: "avg" not in columns[at].lower()):
-        unit = job_form("sized_unit").search(columns[at])
-        value = number(words[at]) if unit and len(words) >= len(columns) else None
+    cells = zip(columns, words) if len(words) >= len(columns) else ()
+    for column, word in sorted(cells, key=lambda cell: "avg" not in cell[0].lower()):
+        unit, value = job_form("sized_unit").search(column), number(word)
         if unit and value is not None:
             power = " KMG".index(unit["prefix"] or " ")
-            scale = (
-                1.0 if unit["time"] else (1024.0 if unit["binary"] else 1e3) ** power / (8e9 if unit["bits"] else 1e9)
-            )
-            found.setdefault(unit["time"] is not None, value * scale)
+            rate = (1024.0 if unit["binary"] else 1e3) ** power / (8e9 if unit["bits"] else 1e9)
+            found.setdefault(unit["time"] is not None, value * (1.0 if unit["time"] else rate))
     if not found or (sized and amount is None):
         return None
     size = int(amount[1]) << 10 * " KMG".index(amount[2].upper() or " ") if sized and amount else 0

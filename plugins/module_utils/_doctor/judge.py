@@ -12,8 +12,7 @@ from .._judge.packs.loader import form
 from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
 from .alarms import alarms, bare, says
 from .catalogue import catalogue, listed
-from .clocks import put_first
-from .comparing import REPORTED, compare
+from .comparing import REPORTED, compare, put_first
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask

@@ -10,7 +10,7 @@ import bisect
 import collections
 import dataclasses
 import functools
-from typing import Iterator, Match, Pattern
+from typing import Iterator, Match
 
 from .._judge.packs import loader
 from .._judge.words import Index, all_ways, letters_of
@@ -23,10 +23,7 @@ _SPEAKERS = 4096
 _COUNTED = ("process_ends", "checkpoint_begun", "checkpoint_done")
 
 
-@functools.lru_cache(maxsize=None)
-def job_form(name: str) -> Pattern[str]:
-    """A pattern of ``jobs.yml``."""
-    return loader.form(name, "jobs")
+job_form = functools.partial(loader.form, of="jobs")
 
 
 @functools.lru_cache(maxsize=1)

@@ -50,8 +50,7 @@ def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Qu
     for cause, weight in weights:
         for look, chance in looks.get(cause, {}).items():
             shares[look] = shares.get(look, 0.0) + chance * weight / total
-    order = {look: place for place, look in enumerate(shares)}
-    return sorted(shares, key=lambda look: (-_gain(shares[look]) / look.cost, look.cost, order[look]))
+    return sorted(shares, key=lambda look: (-_gain(shares[look]) / look.cost, look.cost))
 
 
 def _gain(share: float) -> float:

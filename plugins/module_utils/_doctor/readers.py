@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import ipaddress
-from typing import Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from .._judge.packs import loader
 from .._judge.packs.loader import form
 from .._judge.packs.model import Sign
 from .._judge.packs.predicates import path_mtu
+from .seen import Hit
 
 _ROWS = 4096  # of one form
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
@@ -25,43 +25,20 @@ def reader_signs() -> dict[str, Sign]:
     return {name: Sign(name, name, kind) for name, kind in loader.load().lists["readers"]["signs"].items()}
 
 
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """``host``, ``device``: where a line is about another one than printed it; ``value``: hosts are compared by it."""
-
-    sign: str
-    line: int
-    quote: str
-    host: str = ""
-    device: str = ""
-    value: str = ""
-    rank: int | None = None
-
-
-class Reader(Protocol):
-    """Takes the lines of one piece that have one of its ``words``, and says at the end what they show together."""
-
-    @property
-    def words(self) -> tuple[str, ...]: ...
-
-    def line(self, number: int, text: str) -> None: ...
-
-    def result(self) -> Iterable[Found]: ...
-
-
 class Row(NamedTuple):
     line: int
     text: str
     groups: dict[str, str]
 
-    def found(self, sign: str) -> Found:
-        return Found(sign, self.line, self.text)
+    def found(self, sign: str) -> Hit:
+        return Hit(sign, self.line, self.text)
 
 
 class TableReader:
-    """Keeps the lines that match one of the forms at their start; ``judge`` says what they show together."""
+    """Takes the lines of one piece that have one of its ``words``; keeps those that match one of the forms at their
+    start; ``judge`` says what they show together."""
 
-    def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Found]], *forms: str) -> None:
+    def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Hit]], *forms: str) -> None:
         self.words = words
         self._judge = judge
         self._rows: dict[str, list[Row]] = {name: [] for name in forms}
@@ -75,17 +52,17 @@ class TableReader:
                     rows.append(Row(number, text, match.groupdict()))
                 return
 
-    def result(self) -> Iterable[Found]:
+    def result(self) -> Iterable[Hit]:
         return self._judge([row for rows in self._rows.values() for row in rows])
 
 
-def _routes(rows: Sequence[Row]) -> Iterator[Found]:
+def _routes(rows: Sequence[Row]) -> Iterator[Hit]:
     """``ip route``: one network on two interfaces. Which one the kernel takes differs from host to host."""
     routes = [(network, row) for row in rows for network in _networks(row.groups["net"])]
     for number, (network, row) in enumerate(routes):
         for other, other_row in routes[:number]:
             if row.groups["dev"] != other_row.groups["dev"] and network.overlaps(other):
-                yield Found("routes_twice", row.line, f"{other_row.text} | {row.text}")
+                yield Hit("routes_twice", row.line, f"{other_row.text} | {row.text}")
                 return
 
 
@@ -97,7 +74,7 @@ def _networks(text: str) -> list[ipaddress.IPv4Network]:
         return []
 
 
-def _gids(rows: Sequence[Row]) -> Iterator[Found]:
+def _gids(rows: Sequence[Row]) -> Iterator[Hit]:
     """``show_gids``: what kinds of GIDs each device has."""
     for device in dict.fromkeys(row.groups["dev"] for row in rows):
         own = [row for row in rows if row.groups["dev"] == device]
@@ -119,7 +96,7 @@ def _is_link_local(row: Row) -> bool:
     return row.groups["gid"].lower().startswith("fe80")
 
 
-def _chosen(rows: Sequence[Row]) -> Iterator[Found]:
+def _chosen(rows: Sequence[Row]) -> Iterator[Hit]:
     """The GID index that was set, and what the table of the device (``show_gids``, ``ibv_devinfo -v``) has there."""
     chosen = next((row for row in rows if "chosen" in row.groups), None)
     table = [row for row in rows if "gid" in row.groups]
@@ -132,7 +109,7 @@ def _chosen(rows: Sequence[Row]) -> Iterator[Found]:
         yield chosen.found("gid_chosen_absent")
 
 
-def _priorities(rows: Sequence[Row]) -> Iterator[Found]:
+def _priorities(rows: Sequence[Row]) -> Iterator[Hit]:
     """``ethtool -S``."""
     counts = [(row.groups["priority"], float(row.groups["count"]) * _UNITS[row.groups["unit"]]) for row in rows]
     if on_priority_0(counts):
@@ -145,14 +122,14 @@ def on_priority_0(counts: Sequence[tuple[str, float]]) -> bool:
     return bool(others) and max(first, default=0.0) > max(_MANY, 1000 * max(others))
 
 
-def _links(rows: Sequence[Row]) -> Iterator[Found]:
+def _links(rows: Sequence[Row]) -> Iterator[Hit]:
     """``nvidia-smi nvlink --status``: some links carry something, others nothing."""
     inactive = [row for row in rows if row.groups["state"] == "<inactive>"]
     if 0 < len(inactive) < len(rows):
         yield inactive[0].found("links_some_inactive")
 
 
-def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
+def _mtus(rows: Sequence[Row]) -> Iterator[Hit]:
     """Path MTUs that a log names, other than in the tables of a host's interfaces."""
     first: dict[int, Row] = {}
     for row in rows:
@@ -165,7 +142,7 @@ def _mtus(rows: Sequence[Row]) -> Iterator[Found]:
         yield first[min(first)].found("mtus_several")
 
 
-def _behind(rows: Sequence[Row]) -> Iterator[Found]:
+def _behind(rows: Sequence[Row]) -> Iterator[Hit]:
     """PyTorch's watchdogs: ranks that have not begun the collective in which as many others wait, or more."""
     groups: dict[str, dict[int, Row]] = {}
     for row in rows:
@@ -175,10 +152,10 @@ def _behind(rows: Sequence[Row]) -> Iterator[Found]:
         awaited = 1 + max((done for begun, done in works.values() if begun > done), default=-2)
         late = [rank for rank, (begun, _done) in works.items() if begun < awaited]
         for rank in late if 2 * len(late) <= len(works) else ():
-            yield Found("rank_behind", ranks[rank].line, ranks[rank].text, rank=rank)
+            yield Hit("rank_behind", ranks[rank].line, ranks[rank].text, rank=rank)
 
 
-def _ignored(rows: Sequence[Row]) -> Iterator[Found]:
+def _ignored(rows: Sequence[Row]) -> Iterator[Hit]:
     """Python: every exception that is named was raised where no code catches it, and ended nothing."""
     heads: list[int] = []
     first = next((row for row in rows if "ignored" in row.groups), None)
@@ -190,7 +167,7 @@ def _ignored(rows: Sequence[Row]) -> Iterator[Found]:
     yield from [first.found("exceptions_ignored")] if first else []
 
 
-def _port_counters(rows: Sequence[Row]) -> Iterator[Found]:
+def _port_counters(rows: Sequence[Row]) -> Iterator[Hit]:
     """``show interface counters errors`` of switches: a head of names, and rows of figures below it."""
     names: list[str] = []
     for row in sorted(rows, key=lambda row: row.line):
@@ -199,12 +176,12 @@ def _port_counters(rows: Sequence[Row]) -> Iterator[Found]:
         for name, figure in zip(names, figures) if len(names) == len(figures) else ():
             sign = next((sign for sign in _COUNTED if form(sign).match(name)), "")
             if sign and figure.isdigit() and int(figure) >= _COUNTED[sign]:
-                yield Found(sign, row.line, f"{row.groups['port']}: {name} {figure}", device=row.groups["port"])
+                yield Hit(sign, row.line, f"{row.groups['port']}: {name} {figure}", device=row.groups["port"])
 
 
 # Of GIDs the version as well: a global IPv6 GID has no part that others lack.
 _GID_WORDS = ("fe80:", "ffff:", "\tv2", " v2 ")
-READERS: tuple[Callable[[], Reader], ...] = (
+READERS: tuple[Callable[[], TableReader], ...] = (
     functools.partial(TableReader, (" dev ",), _routes, "route"),
     functools.partial(TableReader, _GID_WORDS, _gids, "gid"),
     functools.partial(TableReader, ("_prio",), _priorities, "priority"),

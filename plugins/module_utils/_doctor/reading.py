@@ -10,7 +10,7 @@ import bisect
 import dataclasses
 import functools
 import re
-from typing import Iterable, Match, Sequence
+from typing import Callable, Iterable, Match, Sequence, Union
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
@@ -21,10 +21,11 @@ from .bundle import Piece
 from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
-from .readers import Found, Reader, reader_signs
+from .readers import TableReader, reader_signs
 from .seen import Heard, Hit, Seen
 
-READERS = (*SIGN_READERS, JobOutput)
+Reader = Union[TableReader, JobOutput]
+READERS: tuple[Callable[[], Reader], ...] = (*SIGN_READERS, JobOutput)
 _VALUES = 4096
 _QUOTE = 300
 _LONG = 4096  # characters of a line that patterns are asked for at once: some take its square
@@ -102,18 +103,14 @@ class Reading:
 
     def piece(self, piece: Piece) -> None:
         whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
-        text = _whole(piece, fabric.LARGEST) if whole else ""
+        text = b"\n".join(piece.start(fabric.LARGEST)).decode("utf-8", "replace") if whole else ""
         found = whole.read(text) if whole else None
         if found is None:
             self._log(Piece(piece.name, iter((text.encode(),))) if whole else piece)
             return
         self.lines += text.count("\n") + 1
         self.field, self.machines = self.field or bool(found), self.machines or bool(piece.host)
-        for each in found:
-            if each.sign in self._named:
-                self._add(self._named[each.sign], _told(each, piece))
-            elif each.sign == "trouble":
-                self.alarms.append(_told(each, piece))
+        self._told(found, piece)
 
     def _log(self, piece: Piece) -> None:
         boring: set[bytes] = set()
@@ -184,8 +181,10 @@ class Reading:
             for offset, line in enumerate(chunk[match.end() + 1 : match.end() + _LONG].split(b"\n")[:_ANSWERS], 1):
                 if _PROMPT.match(line):
                     break
-                text = b"%s: %s" % (match["command"], line.strip())
-                self._line(piece, at + offset, text.decode("utf-8", "replace"), (), facts=True)
+                text = (b"%s: %s" % (match["command"], line.strip())).decode("utf-8", "replace")
+                for entry, heard in self._heard(piece, self._shape(text), text):
+                    if entry.kind == FACT:
+                        self._add(entry, _hit(entry, heard, self._where(piece, at + offset, text)))
 
     def _finish(
         self, piece: Piece, readers: Sequence[Reader], job: JobOutput, latest: Iterable[tuple[int, bytes]]
@@ -197,14 +196,23 @@ class Reading:
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
-            for found in reader.result():
-                self._add(reader_signs()[found.sign], _told(found, piece))
+            self._told(reader.result(), piece)
+
+    def _told(self, found: Iterable[Hit], piece: Piece) -> None:
+        """What readers found in it."""
+        for each in found:
+            host, placed = each.host or piece.host, bool(piece.host) and not each.host
+            hit = dataclasses.replace(each, file=piece.name, quote=each.quote[:_QUOTE], host=host, placed=placed)
+            if each.sign in self._named:
+                self._add(self._named[each.sign], hit)
+            elif each.sign == "trouble":
+                self.alarms.append(hit)
 
     def _open(self, piece: Piece, number: int, lines: Sequence[bytes]) -> None:
         for offset, line in enumerate(lines[:_OPENING]):
             text = line[:_QUOTE].decode("utf-8", "replace").strip()
             if text and len(self.opening) < _OPENING:
-                self.opening.append(Hit("", piece.name, number + offset + 1, text))
+                self.opening.append(Hit("", number + offset + 1, text, file=piece.name))
 
     @property
     def spoken(self) -> bool:
@@ -247,14 +255,11 @@ class Reading:
         starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
         return max(self._line(piece, number, text[at : at + _LONG], readers) for at in starts)
 
-    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader], facts: bool = False) -> int:
-        """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0. ``facts``: nothing
-        else is heard."""
+    def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
+        """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0."""
         whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
-        if facts:
-            found = [(entry, match) for entry, match in found if entry.kind == FACT]
         said = bare(text) if shape.troubled or any(entry.kind in (FAULT, ECHO) for entry, _match in found) else text
         if said != text:  # a counter that is 0 is no fault
             found = [pair for pair in found if pair[0].kind not in (FAULT, ECHO) or pair[0].pattern.search(said)]
@@ -273,11 +278,11 @@ class Reading:
                 continue
             where = where or self._where(piece, number, whole)
             self._add(entry, _hit(entry, match, where))
-        for index in shape.read if readers else ():
+        for index in shape.read:
             readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and not facts and (said == text or alarms(said, "demand"))
+        alarm = shape.troubled and not known and (said == text or alarms(said, "demand"))
         fails = alarm and says_failure(said)
         kept = self.alarms if fails and not form("warning").search(text) else self.hints
         if alarm and (fails or not form("mild").search(text)):
@@ -289,11 +294,10 @@ class Reading:
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
         found: list[tuple[Sign, Match[str] | None]] = []
-        lower = text.lower() if shape.signs else ""
         for entry, ways in shape.signs:
             here = entry.piece is None or entry.piece.search(piece.place)
             # Of a long line, also to quote its place.
-            asked = any(way.fits(text, lower) for way in ways) or (not ways and len(text) > _QUOTE)
+            asked = any(way.pattern.search(text) for way in ways) or (not ways and len(text) > _QUOTE)
             match = entry.heard(text) if here and asked else None
             if match or not ways:
                 found.append((entry, match))
@@ -348,26 +352,12 @@ class Reading:
         who, named = form("rank").search(text), form("device").search(text)
         rank = int(next(filter(None, who.groups()))) if who else None
         device = named["device"] if named else ""
-        return Hit("", piece.name, number, text.strip()[:_QUOTE], host, rank, device, placed=bool(piece.host))
+        return Hit("", number, text.strip()[:_QUOTE], host, device, "", rank, piece.name, bool(piece.host))
 
 
 def _untagged(text: str) -> str:
     """Without mpirun's tag of a rank, so that the line begins where its program began it."""
     return _TAG.sub("", text) if text[:1] == "[" else text
-
-
-def _whole(piece: Piece, most: int) -> str:
-    """Its text, as far as ``most`` bytes go."""
-    kept: list[bytes] = []
-    for chunk in piece.chunks:
-        if sum(map(len, kept)) <= most:
-            kept.append(chunk)
-    return b"\n".join(kept).decode("utf-8", "replace")
-
-
-def _told(found: Found, piece: Piece) -> Hit:
-    host, placed, quote = found.host or piece.host, bool(piece.host) and not found.host, found.quote[:_QUOTE]
-    return Hit(found.sign, piece.name, found.line, quote, host, found.rank, found.device, found.value, placed)
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:
@@ -390,4 +380,4 @@ def _hit(entry: Sign, match: Match[str] | None, where: Hit) -> Hit:
     quote, value = f"... {far[-_QUOTE:]}" if far else where.quote, said.get("value", "").strip()
     host, device = said.get("host") or where.host, said.get("device") or where.device
     rank = int(said["rank"]) if "rank" in said else where.rank
-    return Hit(entry.name, where.file, where.line, quote, host, rank, device, value, where.placed)
+    return Hit(entry.name, where.line, quote, host, device, value, rank, where.file, where.placed)

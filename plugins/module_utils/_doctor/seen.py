@@ -20,15 +20,19 @@ SYMPTOMS = frozenset({"slow", "hang", "wc_retry_exceeded", "modify_qp_timeout", 
 
 @dataclasses.dataclass(frozen=True)
 class Hit:
+    """What a sign found, or a line that no sign knows. Of a reader, ``host`` and ``device`` where the line is about
+    another one than printed it, and no ``file``. ``value``: hosts are compared by it; ``placed``: said in a piece of
+    the device's own."""
+
     sign: str
-    file: str
     line: int
     quote: str
     host: str = ""
-    rank: int | None = None
     device: str = ""
     value: str = ""
-    placed: bool = False  # said in a piece of the device's own
+    rank: int | None = None
+    file: str = ""
+    placed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return {"file": self.file, "line": self.line, "text": self.quote}
@@ -42,7 +46,7 @@ class Seen:
     hits: list[Hit] = dataclasses.field(default_factory=list)
     values: dict[tuple[str, str], Hit] = dataclasses.field(default_factory=dict)
     hosts: dict[str, Hit] = dataclasses.field(default_factory=dict)
-    last: Hit = Hit("", "", 0, "")
+    last: Hit = Hit("", 0, "")
 
     def full(self, host: str) -> bool:
         """Another hit of this host, without a value, would change nothing."""

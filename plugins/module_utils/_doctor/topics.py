@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from .._judge.packs.loader import form
-from .._judge.packs.model import HARMLESS, Rule, Topic
+from .._judge.packs.model import HARMLESS, Rule
 from .alarms import says
 from .catalogue import catalogue, listed
 from .ranking import fault_line
@@ -15,13 +15,19 @@ from .seen import Hit
 from .suspect import Suspect
 
 _LAST = 6  # lines of a text in which a program says why it ended
+_NARROW, _BROAD, _LATER = 1.0, 0.5, 0.1  # weights: what a topic is about first, and what else it may be
 _SOURCE = "the words of the field: what a line that no rule knows is about"
 
 
 def with_topics(found: list[Suspect], reading: Reading) -> list[Suspect]:
-    """Of lines that a person wrote; those without a word of trouble are heard, too, if none of them is a good word."""
+    """Narrow topics of lines that a person wrote, what was found, broad topics, and what else each of them may be.
+    Lines without a word of trouble are heard, too, if none of them is a good word."""
     quiet = not any(entry.sign.kind in HARMLESS for entry in reading.seen.values())
-    return _before(found, _about(reading.opening if quiet else reading.troubled()))
+    about = sorted(_about(reading.opening if quiet else reading.troubled()), key=lambda each: -each.weight)
+    ordered: dict[str, Suspect] = {}
+    for finding in (*(each for each in about if each.weight == _NARROW), *found, *about):
+        ordered.setdefault(finding.cause.id, finding)
+    return list(ordered.values())
 
 
 def own_words(reading: Reading) -> list[Suspect]:
@@ -37,25 +43,12 @@ def own_words(reading: Reading) -> list[Suspect]:
     return [Suspect(catalogue().causes["application_failed"], 1.0, [line, *ends], [rule])]
 
 
-def _about(lines: Iterable[Hit]) -> list[tuple[Topic, list[Hit]]]:
+def _about(lines: Iterable[Hit]) -> Iterator[Suspect]:
     kept = [line for line in lines if not form("routine").search(line.quote)]
     telling = [(line, form("source_line").sub("", line.quote)) for line in kept]
-    topics = catalogue().topics
-    heard = [(each, [line for line, text in telling if re.search(each.text, text, re.I)]) for each in topics]
-    return [(topic, hits) for topic, hits in heard if hits]
-
-
-def _finding(topic: Topic, place: int, hits: list[Hit], weight: float) -> Suspect:
-    rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", topic.causes, _SOURCE)
-    return Suspect(catalogue().causes[topic.causes[place]], weight, hits[:2], [rule])
-
-
-def _before(found: list[Suspect], topics: list[tuple[Topic, list[Hit]]]) -> list[Suspect]:
-    """Narrow topics, what was found, broad topics, and what else each of them may be."""
-    narrow = [_finding(topic, 0, hits, 1.0) for topic, hits in topics if not topic.broad]
-    broad = [_finding(topic, 0, hits, 0.5) for topic, hits in topics if topic.broad]
-    later = [_finding(topic, at, hits, 0.1) for topic, hits in topics for at in range(1, len(topic.causes))]
-    ordered: dict[str, Suspect] = {}
-    for finding in (*narrow, *found, *broad, *later):
-        ordered.setdefault(finding.cause.id, finding)
-    return list(ordered.values())
+    for topic in catalogue().topics:
+        hits = [line for line, text in telling if re.search(topic.text, text, re.I)]
+        rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", topic.causes, _SOURCE)
+        for place, cause in enumerate(topic.causes if hits else ()):
+            weight = _LATER if place else _BROAD if topic.broad else _NARROW
+            yield Suspect(catalogue().causes[cause], weight, hits[:2], [rule])

@@ -25,6 +25,7 @@ _ZERO, _NINE = ord("0"), ord("9")
 _FIGURE = re.compile(r"\\d|[0-9]")
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|[()|]", re.DOTALL)  # a bracket that comes first is one of the set
 # What many lines have: another word tells more.
 _OFTEN = b"""all change client connection data device driver error failed for from gpu host info invalid is kernel link
 manager name net network no node not of on open port server service size start state status system time to""".split()
@@ -34,25 +35,18 @@ _WORD = re.compile(rf"{EDGE}*[a-z_]+{EDGE}*$")
 @dataclasses.dataclass(frozen=True)
 class Way:
     """One alternative of a pattern. ``needs``: of each set, a matching line has a word at least, in lower case; the
-    first set has the rarest, and the last ones may be marks such as ``(`` or two letters. ``numbers``: the same of
-    words with digits, which ``needs`` leave out. ``digits``: lines that differ in some digits alone may differ for it
-    (``\\d`` takes any); ``figures``: it has digits at all.
+    first set has the rarest, and the last ones may be marks such as ``(`` or two letters. ``digits``: lines that differ
+    in some digits alone may differ for it (``\\d`` takes any); ``figures``: it has digits at all.
     """
 
     needs: tuple[tuple[str, ...], ...]
     digits: bool
     figures: bool
     text: str
-    numbers: tuple[tuple[str, ...], ...] = ()
 
     @functools.cached_property
     def pattern(self) -> Pattern[str]:
         return re.compile(self.text, re.IGNORECASE)
-
-    def fits(self, text: str, lower: str) -> bool:
-        """``lower``: the text in lower case."""
-        there = not self.numbers or all(any(word in lower for word in words) for words in self.numbers)
-        return there and self.pattern.search(text) is not None
 
 
 def letters_of(text: str) -> bytes:
@@ -70,10 +64,8 @@ def all_ways(pattern: str) -> tuple[Way, ...]:
     """Also those that match without a word of three letters. Raises re.error."""
     found = []
     for text in _alternatives(pattern):
-        digits = _digits(parsed := parser.parse(text, re.IGNORECASE))
-        numbered = _needs(parsed if digits else (), digits=True)
-        numbers = tuple(tuple(map(_plain, words)) for words in numbered if all(map(_FIGURE.search, words)))
-        found.append(Way(_needs(parsed), digits, _FIGURE.search(text) is not None, text, numbers))
+        parsed = parser.parse(text, re.IGNORECASE)
+        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text))
     return tuple(found)
 
 
@@ -92,21 +84,11 @@ def any_of(pattern: str) -> tuple[str, ...]:
 
 def _alternatives(text: str) -> list[str]:
     """A pattern, cut at the bars that no parenthesis or set contains."""
-    cuts, depth, inside, at = [-1], 0, -1, 0
-    while at < len(text):
-        sign = text[at]
-        if sign == "\\":
-            at += 1
-        elif inside >= 0:
-            # A bracket that comes first is one of the set.
-            inside = -1 if sign == "]" and text[inside + 1 : at] not in ("", "^") else inside
-        elif sign == "[":
-            inside = at
-        elif sign in "()":
-            depth += 1 if sign == "(" else -1
-        elif sign == "|" and not depth:
-            cuts.append(at)
-        at += 1
+    cuts, depth = [-1], 0
+    for sign in _SIGN.finditer(text):
+        depth += {"(": 1, ")": -1}.get(sign[0], 0)
+        if sign[0] == "|" and not depth:
+            cuts.append(sign.start())
     return [text[start + 1 : end] for start, end in zip(cuts, [*cuts[1:], len(text)])]
 
 
@@ -120,8 +102,8 @@ def _worth(words: Collection[str]) -> tuple[bool, int]:
     return min(map(len, plain)) >= SHORTEST, min(2 * len(word) - len(_COMMON.findall(word)) for word in plain)
 
 
-def _needs(parsed: Any, before: bool = False, after: bool = False, digits: bool = False) -> tuple[tuple[str, ...], ...]:
-    """``before``, ``after``: it has an edge there; ``digits``: words keep theirs."""
+def _needs(parsed: Any, before: bool = False, after: bool = False) -> tuple[tuple[str, ...], ...]:
+    """``before``, ``after``: it has an edge there."""
     found: set[frozenset[str]] = set()
     literal = EDGE * before
     items = [(EDGE if str(name) == "AT" and "NON" not in str(value) else str(name), value) for name, value in parsed]
@@ -130,24 +112,24 @@ def _needs(parsed: Any, before: bool = False, after: bool = False, digits: bool 
         if name == EDGE:
             literal += EDGE
         elif name == "LITERAL" and value < 128:
-            literal += "" if chr(value).isdigit() and not digits else chr(value).lower()
+            literal += "" if chr(value).isdigit() else chr(value).lower()
         else:
             if len(_plain(literal)) > 1 or _MARK.search(literal.strip(EDGE)):
                 found.add(frozenset({literal}))
-            found.update(map(frozenset, _inner(name, value, literal[-1:] == EDGE, following == EDGE, digits)))
+            found.update(map(frozenset, _inner(name, value, literal[-1:] == EDGE, following == EDGE)))
             literal = ""
     return tuple(map(tuple, sorted(map(sorted, found), key=lambda words: (_worth(words), words), reverse=True)))
 
 
-def _inner(name: str, value: Any, before: bool, after: bool, digits: bool) -> tuple[tuple[str, ...], ...]:
+def _inner(name: str, value: Any, before: bool, after: bool) -> tuple[tuple[str, ...], ...]:
     if name == "SUBPATTERN":
-        return _needs(value[-1], before, after, digits)
+        return _needs(value[-1], before, after)
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
-        return _needs(value[2], digits=digits)
+        return _needs(value[2])
     if name == "IN" and all(str(inner) == "LITERAL" and _MARK.match(chr(what)) for inner, what in value):
         return (tuple({chr(what) for _literal, what in value}),)
     if name == "BRANCH":
-        parts = [_needs(part, before, after, digits) for part in value[1]]
+        parts = [_needs(part, before, after) for part in value[1]]
         return (tuple({word for part in parts for word in part[0]}),) if all(parts) else ()
     return ()
 

@@ -19,7 +19,7 @@ LOGS = sorted(
 
 
 def packed(text: str) -> bytes:
-    return archive.packed(archive.Redacted({"hosts/gpu01/a.log": text}, {}, []))
+    return archive.packed(archive.Redacted({"hosts/gpu01/a.log": text}))
 
 
 @pytest.mark.parametrize(

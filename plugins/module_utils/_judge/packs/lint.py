@@ -153,37 +153,22 @@ def runs_away(pattern: str) -> bool:
 
 
 def _nested(parsed: Any) -> bool:
-    for operation, value in parsed:
-        inner = list(_bodies(str(operation), value))
-        if _endless(str(operation), value) and any(_soft(body) for body in inner):
-            return True
-        if any(_nested(body) for body in inner):
-            return True
-    return False
-
-
-def _endless(operation: str, value: Any) -> bool:
-    return operation in ("MAX_REPEAT", "MIN_REPEAT") and value[1] == words.parser.MAXREPEAT
-
-
-def _bodies(operation: str, value: Any) -> Iterator[Any]:
-    if operation == "SUBPATTERN":
-        yield value[-1]
-    elif operation in ("MAX_REPEAT", "MIN_REPEAT"):
-        yield value[2]
-    elif operation == "BRANCH":
-        yield from value[1]
-    elif operation.startswith("ASSERT"):
-        yield value[1]
+    return any(_nested(body) or (endless and _soft(body)) for endless, body in _bodies(parsed))
 
 
 def _soft(parsed: Any) -> bool:
     """It holds a repeat without end, and no character that has to be there."""
     fixed = any(str(operation) in ("LITERAL", "IN") for operation, _value in parsed)
-    if fixed:
-        return False
-    bodies = [(operation, value, body) for operation, value in parsed for body in _bodies(str(operation), value)]
-    return any(_endless(str(operation), value) or _soft(body) for operation, value, body in bodies)
+    return not fixed and any(endless or _soft(body) for endless, body in _bodies(parsed))
+
+
+def _bodies(parsed: Any) -> Iterator[tuple[bool, Any]]:
+    """What its parts contain, and whether they repeat it without end."""
+    places = {"SUBPATTERN": -1, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "ASSERT": 1, "ASSERT_NOT": 1}
+    for operation, value in parsed:
+        name = str(operation)
+        inner = value[1] if name == "BRANCH" else [value[places[name]]] if name in places else []
+        yield from ((name.endswith("REPEAT") and value[1] == words.parser.MAXREPEAT, body) for body in inner)
 
 
 def main(folders: list[str]) -> int:
