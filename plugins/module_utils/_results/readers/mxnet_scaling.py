@@ -20,7 +20,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
 
 from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
 from .mxnet_speed import read as read_log
-from .reading import LogReader, Problems, Several, Source, file_pieces, integer, names, number, shown
+from .reading import LogReader, Several, Source, file_pieces, integer, names, number, shown
 from .tables import Patterns
 from .tags import Line
 
@@ -111,99 +111,11 @@ class Group:
         )
 
 
-class _Table:
-    def __init__(self, problems: Problems) -> None:
-        self.groups: dict[_KEY, Group] = {}
-        self.problems = problems
+class Reader(LogReader[Several[Group]]):
+    """What DLPerf's extractor printed: one line per log with the runs so far, then the table.
 
-    def case(self, name: re.Match[str]) -> Case:
-        key = (name["model"], int(name["batch"]), name["precision"])
-        cases = self.groups.setdefault(key, Group(*key)).cases
-        return cases.setdefault(name["case"], Case(name["case"], int(name["nodes"]), int(name["gpus"])))
-
-    def scaling(self, repeats: int | None, ignored: Iterable[str] = ()) -> Several[Group]:
-        """``result``: the seed's JSON of the only group; None with none or several."""
-        for group in self.groups.values():
-            counts = [len(case.runs) for case in group.cases.values()]
-            wanted = repeats or max(counts)
-            label = f"{group.model} batch {group.batch_size} {group.precision}"
-            for case in group.cases.values():
-                if len(case.runs) < wanted:
-                    said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
-                    self.problems.add("missing_runs", cases=label, **said)
-            if group.measured(_ONE_GPU) is None and group.ordered():
-                self.problems.add("no_baseline", cases=label)
-        groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
-        result = groups[0].result() if len(groups) == 1 else None
-        return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
-
-
-def read_tree(
-    files: Iterable[tuple[str, Callable[[], Source]]],
-    repeats: int | None = None,
-    windows: int = WINDOWS,
-    dropped: int = DROPPED,
-) -> Several[Group]:
-    """``files``: (path inside the tree, how to open it). ``repeats``: runs per case; None: as many as the fullest has.
-
-    OSError while a file is read is a problem of that file.
+    ``repeats``: runs per case; None: as many as the fullest has.
     """
-    table = _Table(Problems(PrintedReader.name))
-    ignored: list[str] = []
-    count = 0
-    for path, opened in sorted(files, key=lambda entry: entry[0]):
-        name = _LINES["name"].search(path)
-        if name is None:
-            if len(ignored) < 100:
-                ignored.append(path)
-            continue
-        count += 1
-        if count > _FILES:
-            table.problems.add("too_many_logs", most=_FILES)
-            break
-        case = table.case(name)
-        try:
-            log = read_log(opened(), windows, dropped)
-        except OSError as error:
-            table.problems.add("unreadable_log", path=path, error=error.strerror)
-            continue
-        run = int(name["run"])
-        if log.figure is None:
-            table.problems.add("unusable_run", path=path, why=_why(log, windows))
-        elif run in case.runs:
-            table.problems.add("run_twice", path=path, run=run, case=case.name)
-        else:
-            case.runs[run] = log.figure
-    if not count:
-        found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
-        table.problems.add("no_result/tree", found=found)
-    return table.scaling(repeats, ignored)
-
-
-def _why(log: SpeedLog, windows: int) -> str:
-    if log.windows_of_first_epoch == windows:
-        return "there are windows without a finite speed or not in the form 'Batch[n]', or several ranks print"
-    if log.windows_of_first_epoch:
-        return f"{log.windows_of_first_epoch} windows of epoch 0 instead of {windows}"
-    return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"
-
-
-def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
-    """The files of a folder, for `read_tree`. Raises OSError if it cannot be listed."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for base, folders, found in os.walk(folder, onerror=fail):
-        folders.sort()
-        for file in sorted(found):
-            path = os.path.join(base, file)
-            yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
-
-
-class PrintedReader(LogReader[Several[Group]]):
-    """What DLPerf's extractor printed: one line per log with the runs so far, then the table. ``repeats``: as for a
-    tree."""
 
     name = "mxnet_scaling"
     wants = "line of DLPerf's extractor"
@@ -212,34 +124,51 @@ class PrintedReader(LogReader[Several[Group]]):
     def __init__(self, repeats: int | None = None) -> None:
         super().__init__()
         self._repeats = repeats
-        self._table = _Table(self.problems)
+        self.groups: dict[_KEY, Group] = {}
         self._lines = 0
         self._case: str | None = None
         self._printed: dict[tuple[str, str], float | None] = {}
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
-        match = _LINES["printed"].match(text)
-        name = _LINES["name"].search(match["path"]) if match else None
-        if match and name:
+        if (match := _LINES["printed"].match(text)) and (name := _LINES["name"].search(match["path"])):
             self._lines += 1
             if self._lines <= _FILES:
-                self._runs(self._table.case(name), match["path"], match["runs"])
+                self._runs(self.case(name), match["path"], match["runs"])
             return
-        case = _LINES["case"].search(text)
-        if case:
+        if case := _LINES["case"].search(text):
             self._case = case["case"]
         for value in _LINES["value"].finditer(text):
             if self._case is not None and len(self._printed) < _FILES:
                 self._printed[self._case, value["key"]] = number(value["value"])
 
-    def result(self) -> Several[Group]:
-        self.finish()
+    def found(self) -> Several[Group]:
         if not self._lines and not self.problems:
             self.nothing()
-        if len(self._table.groups) == 1:
-            self._compare(next(iter(self._table.groups.values())))
-        return self._table.scaling(self._repeats)
+        if len(self.groups) == 1:
+            self._compare(next(iter(self.groups.values())))
+        return self.scaling()
+
+    def case(self, name: re.Match[str]) -> Case:
+        """The case that the path of a log names."""
+        key = (name["model"], int(name["batch"]), name["precision"])
+        cases = self.groups.setdefault(key, Group(*key)).cases
+        return cases.setdefault(name["case"], Case(name["case"], int(name["nodes"]), int(name["gpus"])))
+
+    def scaling(self, ignored: Iterable[str] = ()) -> Several[Group]:
+        """``result``: the seed's JSON of the only group; None with none or several."""
+        for group in self.groups.values():
+            counts = [len(case.runs) for case in group.cases.values()]
+            wanted = self._repeats or max(counts)
+            label = f"{group.model} batch {group.batch_size} {group.precision}"
+            for case in group.cases.values():
+                if len(case.runs) < wanted:
+                    said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
+                    self.problems.add("missing_runs", cases=label, **said)
+            self.problems.add_if(group.measured(_ONE_GPU) is None and group.ordered(), "no_baseline", cases=label)
+        groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
+        result = groups[0].result() if len(groups) == 1 else None
+        return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
 
     def _runs(self, case: Case, path: str, text: str) -> None:
         for entry in _LINES["run"].finditer(text):
@@ -259,4 +188,59 @@ class PrintedReader(LogReader[Several[Group]]):
                 self.problems.add("table_disagrees", case=case, key=key, printed=value, computed=mine)
 
 
-read_printed = PrintedReader.read
+def read_tree(
+    files: Iterable[tuple[str, Callable[[], Source]]],
+    repeats: int | None = None,
+    windows: int = WINDOWS,
+    dropped: int = DROPPED,
+) -> Several[Group]:
+    """``files``: (path inside the tree, how to open it); ``repeats``: as in `Reader`.
+
+    OSError while a file is read is a problem of that file.
+    """
+    table = Reader(repeats)
+    named = [(path, _LINES["name"].search(path), opened) for path, opened in sorted(files, key=lambda entry: entry[0])]
+    ignored = [path for path, name, _opened in named if not name][:100]
+    logs = [(path, name, opened) for path, name, opened in named if name]
+    table.problems.add_if(len(logs) > _FILES, "too_many_logs", most=_FILES)
+    for path, name, opened in logs[:_FILES]:
+        case = table.case(name)
+        try:
+            log = read_log(opened(), windows, dropped)
+        except OSError as error:
+            table.problems.add("unreadable_log", path=path, error=error.strerror)
+            continue
+        run = int(name["run"])
+        if log.figure is None:
+            table.problems.add("unusable_run", path=path, why=_why(log, windows))
+        elif run in case.runs:
+            table.problems.add("run_twice", path=path, run=run, case=case.name)
+        else:
+            case.runs[run] = log.figure
+    if not logs:
+        found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
+        table.problems.add("no_result/tree", found=found)
+    return table.scaling(ignored)
+
+
+def _why(log: SpeedLog, windows: int) -> str:
+    if log.windows_of_first_epoch == windows:
+        return "there are windows without a finite speed or not in the form 'Batch[n]', or several ranks print"
+    if log.windows_of_first_epoch:
+        return f"{log.windows_of_first_epoch} windows of epoch 0 instead of {windows}"
+    return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"
+
+
+def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
+    """The files of a folder, for `read_tree`. Raises OSError if it cannot be listed."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for base, _folders, found in os.walk(folder, onerror=fail):
+        for file in found:
+            path = os.path.join(base, file)
+            yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
+
+
+read_printed = Reader.read

@@ -94,7 +94,6 @@ class GdrLine:
     enabled: bool
     gpu: str
     hca: str
-    read: bool | None
     distance: int | None = dataclasses.field(compare=False)
     limit: int | None = dataclasses.field(compare=False)
     line: str = dataclasses.field(compare=False)
@@ -160,7 +159,6 @@ class NcclLog:
         return all(self.relaxed.values()) if self.relaxed else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain types, for a filter."""
         return shown(
             self,
             *("lines", "hosts", "relaxed_ordering", "timeouts", "problems"),
