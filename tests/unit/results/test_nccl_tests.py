@@ -272,6 +272,35 @@ def test_columns_of_newest_version_name_the_collective() -> None:
     assert result.parts[0].collective == "all_reduce_perf"
     cut = nccl_tests.read(SOUND + "# Collective test concluded: all_gather_perf\n")
     assert [table.collective for table in cut.parts] == ["all_gather_perf"]
+    cut = nccl_tests.read(SOUND.replace("#", "") + "  Collective test concluded: all_gather_perf\n")
+    assert [table.collective for table in cut.parts] == ["all_gather_perf"]
+
+
+def test_a_test_that_says_that_it_concluded_has_ended_without_its_average() -> None:
+    """writeResultFooter of nccl-tests prints this line last of all."""
+    quoted = SOUND.replace("# Avg bus bandwidth    : 12.0 \n", "")
+    assert codes(nccl_tests.read(quoted, 4)) == ["unfinished"]
+    result = nccl_tests.read(2 * (quoted + "# Collective test concluded: all_reduce_perf\n"), 4)
+    assert codes(result) == []
+    assert [(table.finished, table.average_busbw, len(table.rows)) for table in result.parts] == [(True, None, 2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "version"),
+    [
+        (23007, "", "2.30.7"),
+        (2804, "", "2.8.4"),
+        (22903, "NCCL version 2.29.3+cuda13.1\n", "2.29.3+cuda13.1"),
+        (0, "", None),
+    ],
+)
+def test_the_library_of_the_first_line_is_the_version_of_its_own_table(
+    code: int, said: str, version: str | None
+) -> None:
+    first = f"# nccl-tests version 2.20.0 (abcdef0) nccl-headers=22807 nccl-library={code}\n"
+    begun = f"{first}# Collective test starting: all_reduce_perf\n{HEAD}{devices()}{said}"
+    result = nccl_tests.read(begun + SOUND.removeprefix(HEAD + devices()) + SOUND, 4)
+    assert [table.nccl_version for table in result.parts] == [version, None]
 
 
 @pytest.mark.parametrize("words", range(3, 13))
