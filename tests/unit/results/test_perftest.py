@@ -120,9 +120,13 @@ def test_several_tests_of_one_log_are_kept_apart() -> None:
     assert result.good
 
 
-def test_gpu_memory_is_seen() -> None:
-    (test,) = perftest.read("initializing CUDA\nPicking device No. 0\n" + TITLE + GBITS + ROW).parts
-    assert test.gpu_memory is True
+@pytest.mark.parametrize(
+    ("before", "seen"),
+    [("initializing CUDA\nPicking device No. 0\n" + TITLE, True), (TITLE + SETTINGS, False), (TITLE, None)],
+)
+def test_gpu_memory_is_seen_or_not_known_where_the_settings_are_left_out(before: str, seen: bool | None) -> None:
+    (test,) = perftest.read(before + GBITS + ROW).as_dict()["tests"]
+    assert test["gpu_memory"] is seen
 
 
 @pytest.mark.parametrize(
@@ -208,9 +212,31 @@ def test_a_table_of_another_program_is_no_table_of_perftest(table: str) -> None:
     assert (codes(behind), [len(test.bandwidth) for test in behind.parts]) == ([], [1])
 
 
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("#iterations", "iterations"),
+        ("#bytes     #iterations", "bytes     iterations"),
+        ("392.35             391.87", "392.35             **391.87**"),
+        ("RDMA_Write BW", "RDMA_Write **BW**"),
+    ],
+)
+def test_a_page_that_took_marks_away_or_made_figures_bold_is_read(printed: str, quoted: str) -> None:
+    text = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
+    assert perftest.read(text.replace(printed, quoted)).as_dict() == perftest.read(text).as_dict()
+
+
+def test_percentiles_have_a_short_name_too() -> None:
+    text = TITLE.replace("BW", "Latency") + LATENCY + " 2       1000    1.02   9.31   1.05   1.06   0.11  1.30   2.10\n"
+    assert perftest.read(text.replace("% percentile", "%")).as_dict() == perftest.read(text).as_dict()
+
+
 def test_the_label_of_a_task_of_ray_or_skypilot_is_no_part_of_the_line() -> None:
     text = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
-    for label in ("(worker1, rank=1, pid=33870, ip=192.0.2.15) ", "(RayTrainWorker pid=77) ", "(head, rank=0, pid=9) "):
+    for label in (
+        *("(worker1, rank=1, pid=33870, ip=192.0.2.15) ", "(RayTrainWorker pid=77) ", "(head, rank=0, pid=9) "),
+        "2026-11-21 03:43:24,132 process          L0458 DEBUG| [stdout] ",
+    ):
         assert perftest.read("".join(label + line + "\n" for line in text.splitlines())).good
 
 

@@ -107,7 +107,8 @@ class Test:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
         return shown(
             self,
-            *("title", "verb", "bidirectional", "unit", "gpu_memory", "settings", "gids", "notes", "problems"),
+            *("title", "verb", "bidirectional", "unit", "settings", "gids", "notes", "problems"),
+            gpu_memory=self.gpu_memory or (False if self.settings else None),
             ok=self.rows > 0 and not self.problems,
             **{key: self.settings.get(key) for key in ("device", "link_type")},
             mtu=integer(self.settings.get("mtu", "").partition("[")[0]),
@@ -127,10 +128,11 @@ class Reader(PartsReader[Test]):
 
     def line(self, line: Line) -> None:
         line = self.bare(line)
-        text = line.text.strip()
+        text = line.text.replace("**", "").strip()  # bold in a page
         if not text:
             return
-        head = text.startswith("#bytes") and "#iterations" in text
+        # A page may have taken the marks away.
+        head = text.startswith(("#bytes", "bytes ")) and "iterations" in text and "[" in text
         if text.startswith("---") or (text[0] == "#" and not head):
             self._close(line.rank, not text.startswith(("-", "#,")))
             return
@@ -180,6 +182,7 @@ class Reader(PartsReader[Test]):
 
     def _header(self, rank: int | None, text: str) -> None:
         test = self._test(rank)
+        text = _LINES["mark"].sub("#", text).replace("%[", "% percentile[")
         columns = tuple(_LINES["column"].findall(text))
         rest = _LINES["column"].sub("", text).strip()
         known = {column: _LINES["known_column"].fullmatch(column) for column in columns}
