@@ -189,6 +189,7 @@ def test_lines_that_lost_their_mark_in_a_page_are_read() -> None:
         (HEAD + devices() + COLUMNS + row(1048576), 4, None, "unfinished"),
         (HEAD + devices() + COLUMNS + row(1048576, wrong="3") + footer(), 4, None, "wrong_values"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(bounds="7 FAILED"), 4, None, "out_of_bounds"),
+        (SOUND.replace("# Avg", "# Bitwise mismatches   : 3 FAILED\n# Avg"), 4, None, "not_repeatable"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(word="FAILED"), 4, None, "below_minimum"),
         (HEAD + devices(1) + COLUMNS + row(1048576, factor=0) + footer(0), 1, None, "one_rank"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(20.0), 4, None, "average_disagrees"),
@@ -274,6 +275,14 @@ def test_columns_of_newest_version_name_the_collective() -> None:
     assert [table.collective for table in cut.parts] == ["all_gather_perf"]
     cut = nccl_tests.read(SOUND.replace("#", "") + "  Collective test concluded: all_gather_perf\n")
     assert [table.collective for table in cut.parts] == ["all_gather_perf"]
+
+
+def test_a_check_of_repeats_has_a_column_of_its_own_and_may_hold() -> None:
+    head = COLUMNS.replace("#wrong", "#wrong  #bitdiff")
+    rows = "".join(row(size, wrong="0        0") for size in (1048576, 2097152))
+    text = HEAD + devices() + head + rows + footer().replace("# Avg", "# Bitwise mismatches   : 0 OK\n# Avg")
+    result = nccl_tests.read(text, 4)
+    assert (codes(result), len(result.parts), len(result.parts[0].rows)) == ([], 1, 2)
 
 
 def test_a_test_that_says_that_it_concluded_has_ended_without_its_average() -> None:

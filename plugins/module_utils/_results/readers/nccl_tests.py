@@ -120,6 +120,8 @@ class Reader(PartsReader[Table]):
             # NCCL_VERSION_CODE; up to 2.8 with one digit of the minor version.
             major, rest = divmod(int(library["code"]), 10000 if len(library["code"]) > 4 else 1000)
             self._library = {rank: f"{major}.{rest // 100}.{rest % 100}"}
+        elif repeats := LINES["repeats"].match(text):
+            self._table(rank).problems.add("not_repeatable", count=repeats["count"])
         elif less := LINES["less"].match(text):
             table = self._table(rank)
             table.max_bytes = min(table.max_bytes or int(less["max"]), int(less["max"]))
