@@ -79,6 +79,28 @@ def test_the_message_names_the_program_and_the_filter_that_reads_it() -> None:
         assert words in problem["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "row"),
+    [
+        (
+            "nccl_tests",
+            "size  time  algbw  busbw\n  32_768   43.83    0.75    1.31\n",
+            "32_768   43.83    0.75    1.31",
+        ),
+        ("mxnet_speed", "Round 3: 812.5 samples/sec\n", "Round 3: 812.5 samples/sec"),
+        ("horovod", "a step: 90.1 img/sec per GPU\n", "90.1 img/sec"),
+        ("nccl_tests", "size  time  algbw  busbw\n 3 NCCL ranks\n", ""),
+        ("mxnet_speed", "speed in samples/sec, every 20 batches\n", ""),
+    ],
+)
+def test_rows_of_a_shape_that_is_not_known_are_shown_and_nothing_is_said_to_hang(
+    name: str, text: str, row: str
+) -> None:
+    (problem,) = READERS[name](text).as_dict()["problems"]
+    assert (problem["code"], row in problem["message"]) == ("no_result", True)
+    assert ("hung" in problem["message"]) is not bool(row)
+
+
 # ----------------------------------------------------------------------------------------------- endless lines and logs
 
 

@@ -89,6 +89,19 @@ def test_problems_of_measure_py_are_named(lines: str, code: str) -> None:
     json.dumps(result.as_dict(), allow_nan=False)
 
 
+def test_iterations_that_begin_anew_are_of_the_next_run() -> None:
+    """Several starts of which only these lines were kept: no mean over all of them, and no kind of store is known."""
+    lines = "".join(
+        f"INFO:root:iter {count}, 0.023242 sec, {rate:.6f} GB/sec per gpu, error 0.000000\n"
+        for rate in (11, 12)
+        for count in (1, 2, 3)
+    )
+    result = mxnet_bandwidth.read(lines)
+    runs = result.as_dict()["runs"]
+    assert [(run["gigabytes_per_second"]["mean"], run["distributed"]) for run in runs] == [(11, None), (12, None)]
+    assert (result.good, codes(mxnet_bandwidth.read(lines + lines[-70:]))) == (True, ["iterations_repeat"])
+
+
 def test_one_gpu_exchanges_nothing() -> None:
     text = MEASURE.replace("0,1", "0") + "iter 1, 0.02 sec, 0.000000 GB/sec per gpu, error 0.0\n"
     assert codes(mxnet_bandwidth.read(text)) == ["one_gpu"]
@@ -134,6 +147,16 @@ def test_a_window_with_several_metrics_counts_once() -> None:
 def test_dialects(line: str) -> None:
     (source,) = mxnet_speed.read(line + "\n").sources
     assert source.speeds.entries == [1910.41]
+
+
+def test_the_package_of_r_counts_epochs_from_one_and_names_them_behind_their_windows() -> None:
+    """mx.callback.log.speedometer of R-package/R/callback.R; the line of the epoch is that of model.R."""
+    window = "Batch [50] Speed: {} samples/sec Train-accuracy=0.1\n"
+    text = f"{window.format(26130.0133261041)}[1] Train-accuracy=0.7\n{window.format(24854.5)}[2] Train-accuracy=0.8\n"
+    result = mxnet_speed.read(text)
+    assert [source.speeds.entries for source in result.sources] == [[26130.0133261041, 24854.5]]
+    assert (codes(result), result.windows_of_first_epoch, result.figure) == ([], 0, None)
+    assert codes(mxnet_speed.read(window.format(1.5) + window.format(2.5))) == ["several_sources"]
 
 
 @pytest.mark.parametrize(

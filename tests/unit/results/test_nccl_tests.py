@@ -189,6 +189,7 @@ def test_lines_that_lost_their_mark_in_a_page_are_read() -> None:
         (HEAD + devices() + COLUMNS + row(1048576), 4, None, "unfinished"),
         (HEAD + devices() + COLUMNS + row(1048576, wrong="3") + footer(), 4, None, "wrong_values"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(bounds="7 FAILED"), 4, None, "out_of_bounds"),
+        (SOUND.replace("# Avg", "# Bitwise mismatches   : 3 FAILED\n# Avg"), 4, None, "not_repeatable"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(word="FAILED"), 4, None, "below_minimum"),
         (HEAD + devices(1) + COLUMNS + row(1048576, factor=0) + footer(0), 1, None, "one_rank"),
         (HEAD + devices() + COLUMNS + row(1048576) + footer(20.0), 4, None, "average_disagrees"),
@@ -272,6 +273,43 @@ def test_columns_of_newest_version_name_the_collective() -> None:
     assert result.parts[0].collective == "all_reduce_perf"
     cut = nccl_tests.read(SOUND + "# Collective test concluded: all_gather_perf\n")
     assert [table.collective for table in cut.parts] == ["all_gather_perf"]
+    cut = nccl_tests.read(SOUND.replace("#", "") + "  Collective test concluded: all_gather_perf\n")
+    assert [table.collective for table in cut.parts] == ["all_gather_perf"]
+
+
+def test_a_check_of_repeats_has_a_column_of_its_own_and_may_hold() -> None:
+    head = COLUMNS.replace("#wrong", "#wrong  #bitdiff")
+    rows = "".join(row(size, wrong="0        0") for size in (1048576, 2097152))
+    text = HEAD + devices() + head + rows + footer().replace("# Avg", "# Bitwise mismatches   : 0 OK\n# Avg")
+    result = nccl_tests.read(text, 4)
+    assert (codes(result), len(result.parts), len(result.parts[0].rows)) == ([], 1, 2)
+
+
+def test_a_test_that_says_that_it_concluded_has_ended_without_its_average() -> None:
+    """writeResultFooter of nccl-tests prints this line last of all."""
+    quoted = SOUND.replace("# Avg bus bandwidth    : 12.0 \n", "")
+    assert codes(nccl_tests.read(quoted, 4)) == ["unfinished"]
+    result = nccl_tests.read(2 * (quoted + "# Collective test concluded: all_reduce_perf\n"), 4)
+    assert codes(result) == []
+    assert [(table.finished, table.average_busbw, len(table.rows)) for table in result.parts] == [(True, None, 2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "version"),
+    [
+        (23007, "", "2.30.7"),
+        (2804, "", "2.8.4"),
+        (22903, "NCCL version 2.29.3+cuda13.1\n", "2.29.3+cuda13.1"),
+        (0, "", None),
+    ],
+)
+def test_the_library_of_the_first_line_is_the_version_of_its_own_table(
+    code: int, said: str, version: str | None
+) -> None:
+    first = f"# nccl-tests version 2.20.0 (abcdef0) nccl-headers=22807 nccl-library={code}\n"
+    begun = f"{first}# Collective test starting: all_reduce_perf\n{HEAD}{devices()}{said}"
+    result = nccl_tests.read(begun + SOUND.removeprefix(HEAD + devices()) + SOUND, 4)
+    assert [table.nccl_version for table in result.parts] == [version, None]
 
 
 @pytest.mark.parametrize("words", range(3, 13))

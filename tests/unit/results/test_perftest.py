@@ -34,7 +34,7 @@ NCCL_TESTS = (
 def test_both_ends_in_one_log_are_one_measurement_in_mebibytes() -> None:
     result = perftest.read(log("perftest_both_ends.txt"))
     (test,) = result.parts
-    assert codes(result) == []
+    assert codes(result) == ["loopback"]
     assert (test.verb, test.bidirectional, test.unit, len(test.bandwidth)) == ("RDMA_Write", False, "MB/sec", 23)
     largest = test.bandwidth[8388608]
     assert largest.gigabytes_per_second == pytest.approx(23240.68 * 1048576 / 1e9)
@@ -120,9 +120,13 @@ def test_several_tests_of_one_log_are_kept_apart() -> None:
     assert result.good
 
 
-def test_gpu_memory_is_seen() -> None:
-    (test,) = perftest.read("initializing CUDA\nPicking device No. 0\n" + TITLE + GBITS + ROW).parts
-    assert test.gpu_memory is True
+@pytest.mark.parametrize(
+    ("before", "seen"),
+    [("initializing CUDA\nPicking device No. 0\n" + TITLE, True), (TITLE + SETTINGS, False), (TITLE, None)],
+)
+def test_gpu_memory_is_seen_or_not_known_where_the_settings_are_left_out(before: str, seen: bool | None) -> None:
+    (test,) = perftest.read(before + GBITS + ROW).as_dict()["tests"]
+    assert test["gpu_memory"] is seen
 
 
 @pytest.mark.parametrize(
@@ -208,9 +212,57 @@ def test_a_table_of_another_program_is_no_table_of_perftest(table: str) -> None:
     assert (codes(behind), [len(test.bandwidth) for test in behind.parts]) == ([], [1])
 
 
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("#iterations", "iterations"),
+        ("#bytes     #iterations", "bytes     iterations"),
+        ("392.35             391.87", "392.35             **391.87**"),
+        ("RDMA_Write BW", "RDMA_Write **BW**"),
+    ],
+)
+def test_a_page_that_took_marks_away_or_made_figures_bold_is_read(printed: str, quoted: str) -> None:
+    text = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
+    assert perftest.read(text.replace(printed, quoted)).as_dict() == perftest.read(text).as_dict()
+
+
+def address(end: str, lid: str, last: int | None) -> str:
+    gid = "" if last is None else f" GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:00:02:{last:02}\n"
+    return f" {end} address: LID {lid} QPN 0x0087 PSN 0x176d37\n{gid}"
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "problems"),
+    [
+        (("0000", 1), ("0000", 1), ["loopback"]),
+        (("0x06", None), ("0x06", None), ["loopback"]),
+        (("0x06", 1), ("0x06", 1), ["loopback"]),
+        (("0000", 1), ("0000", 2), []),
+        (("0x06", 1), ("0x06", 2), []),
+        (("0000", None), ("0000", None), []),
+        (("0x06", None), ("0x05", None), []),
+    ],
+)
+def test_a_test_with_both_ends_at_one_port_is_a_loopback(
+    local: tuple[str, int | None], remote: tuple[str, int | None], problems: list[str]
+) -> None:
+    one, other = address("local", *local), address("remote", *remote)
+    assert codes(perftest.read(TITLE + 2 * one + 2 * other + GBITS + ROW)) == problems
+    both = one + address("local", *remote) + other + address("remote", *local)
+    assert codes(perftest.read(TITLE + both + GBITS + ROW)) == problems
+
+
+def test_percentiles_have_a_short_name_too() -> None:
+    text = TITLE.replace("BW", "Latency") + LATENCY + " 2       1000    1.02   9.31   1.05   1.06   0.11  1.30   2.10\n"
+    assert perftest.read(text.replace("% percentile", "%")).as_dict() == perftest.read(text).as_dict()
+
+
 def test_the_label_of_a_task_of_ray_or_skypilot_is_no_part_of_the_line() -> None:
     text = RULE + TITLE + SETTINGS + RULE + GBITS + ROW + RULE
-    for label in ("(worker1, rank=1, pid=33870, ip=192.0.2.15) ", "(RayTrainWorker pid=77) ", "(head, rank=0, pid=9) "):
+    for label in (
+        *("(worker1, rank=1, pid=33870, ip=192.0.2.15) ", "(RayTrainWorker pid=77) ", "(head, rank=0, pid=9) "),
+        "2026-11-21 03:43:24,132 process          L0458 DEBUG| [stdout] ",
+    ):
         assert perftest.read("".join(label + line + "\n" for line in text.splitlines())).good
 
 

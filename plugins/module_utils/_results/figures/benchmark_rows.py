@@ -70,7 +70,7 @@ def _row(test: Mapping[str, Any], figures: Mapping[str, Any]) -> Result:
         "size_bytes": figures["bytes"],
         "iterations": figures["iterations"],
         **{key: test[key] for key in ("device", "mtu", "gid_index", "queue_pairs")},
-        "memory": "GPU" if test["gpu_memory"] else "host",
+        "memory": {True: "GPU", False: "host"}.get(test["gpu_memory"]),
         "bidirectional": "yes" if test["bidirectional"] else "no",
     }
     if "gigabytes_per_second" in figures:

@@ -56,6 +56,12 @@ class Census:
 
     def failures(self) -> str:
         """The first lines that tell of a failure."""
+        return " | ".join(self._lines("failed")[:3])
+
+    def figures(self) -> str:
+        """The first line that looks like a row of figures, or a speed."""
+        return next(iter(self._lines("figures")), "")
+
+    def _lines(self, form: str) -> list[str]:
         lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
-        failed = (line.strip()[:160] for line in lines if _FORMS["failed"].search(line))
-        return " | ".join([*dict.fromkeys(failed)][:3])
+        return [*dict.fromkeys(line.strip()[:160] for line in lines if _FORMS[form].search(line))]

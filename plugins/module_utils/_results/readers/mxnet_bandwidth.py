@@ -12,6 +12,7 @@ words with as many as a float has.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from typing import Any
@@ -56,7 +57,7 @@ class Run:
             self,
             *("command", "gpus", "arrays", "options", "size_mb", "iterations", "problems"),
             ok=bool(self.iterations) and not self.problems,
-            distributed=self.options.get("kv_store", "").startswith("dist"),
+            distributed=self.options["kv_store"].startswith("dist") if "kv_store" in self.options else None,
             **{key: self.options.get(key) for key in ("network", "kv_store")},
             gigabytes_per_second=spread(finite(entry.gigabytes_per_second for entry in self.iterations)),
             seconds=spread(finite(entry.seconds for entry in self.iterations)),
@@ -89,7 +90,7 @@ class Reader(PartsReader[Run]):
             if "--" in command:
                 self.open(line.rank, lambda run: run.command is not None or run.iterations).command = command
         for match in _LINES["iteration"].finditer(line.text):
-            run = self.open(line.rank, lambda run: False)
+            run = self.open(line.rank, functools.partial(_anew, int(match["iter"])))
             self._iteration(run, match, line.ended or match.end() < len(line.text))
 
     def found(self) -> Several[Run]:
@@ -114,6 +115,11 @@ class Reader(PartsReader[Run]):
             run.iterations.append(Iteration(count, seconds, rate, error if whole else None))
         else:
             run.problems.add("too_many_iterations", most=_ITERATIONS)
+
+
+def _anew(count: int, run: Run) -> bool:
+    """Whether a run begins with this iteration, behind one that was a run: the first number again."""
+    return len(run.iterations) > 1 and count == run.iterations[0].iteration
 
 
 def _judge(run: Run) -> None:

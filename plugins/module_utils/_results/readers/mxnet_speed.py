@@ -85,7 +85,7 @@ class Reader(LogReader[SpeedLog]):
 
     name = "mxnet_speed"
     wants = "speed line of MXNet (samples/sec)"
-    needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=")
+    needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=", b"] Train-")
 
     def __init__(self, windows: int = WINDOWS, dropped: int = DROPPED) -> None:
         super().__init__()
@@ -93,6 +93,7 @@ class Reader(LogReader[SpeedLog]):
         self._dropped = dropped
         self._sources: dict[tuple[int | None, int | None, int], Windows] = {}
         self._silent = 0
+        self._round = 1  # the epoch of the R package
         self._epochs: dict[int, dict[str, float | None]] = {}
         self._mlperf: dict[str, Any] = {}
         self._mlperf_clock: dict[int | None, float] = {}
@@ -106,6 +107,11 @@ class Reader(LogReader[SpeedLog]):
         if older := _LINES["mll"].search(text):
             self._mll(line.rank, older)
             text = text[: older.start()]
+        # R-package/R of MXNet counts epochs from 1, and names an epoch behind its windows.
+        if ended := _LINES["round"].match(text):
+            self._round = int(ended["epoch"]) + 1
+        elif "Epoch[" not in text:
+            text = _LINES["window_of_round"].sub(f"Epoch[{self._round}] ", text)
         found = False
         for match in _LINES["window"].finditer(text):
             found = True

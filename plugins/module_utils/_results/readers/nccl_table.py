@@ -77,13 +77,14 @@ class Table:
     columns: tuple[str, ...] = ()  # of both halves, from the first time on
     rooted: bool | None = None  # whether there is a root column
     failed: bool = False
+    concluded: bool = False  # the last line was seen
     alone: bool = True  # no other table was open when it began
     stepped: bool = False  # sizes grow by bytes, which a collective rounds to the same size
     step: int = 2
 
     @property
     def finished(self) -> bool:
-        return self.average_busbw is not None
+        return self.concluded or self.average_busbw is not None
 
     @property
     def largest(self) -> Row | None:

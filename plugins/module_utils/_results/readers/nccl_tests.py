@@ -42,6 +42,7 @@ class Reader(PartsReader[Table]):
         self._expected_hosts = expected_hosts
         self._torn: dict[int | None, str] = {}  # rank -> the beginning of a row that NCCL's lines broke
         self._named: set[str] = set()  # programs that were named since the last table
+        self._library: dict[int | None, str] = {}  # rank -> the version that the last line in front of a table says
         self._failed: dict[tuple[str, str], set[str]] = {}  # what, remedy -> where
 
     def line(self, line: Line) -> None:
@@ -57,11 +58,11 @@ class Reader(PartsReader[Table]):
         elif stripped[:1].isdigit():
             torn = self._torn.pop(line.rank, "")
             self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
-        elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ")):
+        elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ", "Collective test")):
             self._comment(line.rank, stripped)
         elif (version := LINES["version"].search(stripped)) and (table := self.current.get(line.rank)):
             table.nccl_version = table.nccl_version if table.finished else version["version"]
-        if "_perf" in stripped and not stripped.startswith("# Collective test"):
+        if "_perf" in stripped and not LINES["named"].match(stripped):
             self._named.update(LINES["program"].findall(stripped))
 
     def found(self) -> Several[Table]:
@@ -113,6 +114,14 @@ class Reader(PartsReader[Table]):
             # The last line names it, too: the first may be cut off.
             if begun := self._begin(rank) if named["when"] == "starting" else self._open(rank):
                 begun.collective = named["name"]
+            if begun and named["when"] == "concluded":
+                begun.concluded = True
+        elif library := LINES["library"].match(text):
+            # NCCL_VERSION_CODE; up to 2.8 with one digit of the minor version.
+            major, rest = divmod(int(library["code"]), 10000 if len(library["code"]) > 4 else 1000)
+            self._library = {rank: f"{major}.{rest // 100}.{rest % 100}"}
+        elif repeats := LINES["repeats"].match(text):
+            self._table(rank).problems.add("not_repeatable", count=repeats["count"])
         elif less := LINES["less"].match(text):
             table = self._table(rank)
             table.max_bytes = min(table.max_bytes or int(less["max"]), int(less["max"]))
@@ -167,7 +176,7 @@ class Reader(PartsReader[Table]):
         alone = all(table.finished or table.failed for table in self.current.values())
         name = self._named.pop() if len(self._named) == 1 else None
         self._named.clear()
-        return self.begin(rank, Table(rank, name, alone=alone))
+        return self.begin(rank, Table(rank, name, nccl_version=self._library.pop(rank, None), alone=alone))
 
     def _open(self, rank: int | None) -> Table | None:
         """The table of this rank; of a rank that has none, or of a line that lost its label, the only one there is."""

@@ -23,6 +23,7 @@ from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096
+_ADDRESSES = 64  # per test
 UNITS = {**dict.fromkeys(("MB/sec", "MiB/sec"), float(1 << 20)), "Gb/sec": 1e9 / 8}
 _SAME = 0.02  # bandwidth against bytes x message rate
 _PROOF = 0.1  # what rounding leaves of a proof that it is another unit
@@ -32,6 +33,7 @@ _LATENCIES = (
     *(f"t_{name}[usec]" for name in ("avg", "min", "max", "typical", "stdev")),
     *("99% percentile[usec]", "99.9% percentile[usec]"),
 )
+_ENDS = ("local", "remote")
 _ALL = 1 << 23  # the last size of -a
 
 
@@ -85,6 +87,8 @@ class Test:
     problems: Problems = dataclasses.field(default_factory=lambda: Problems("perftest"))
     columns: tuple[str, ...] | None = None
     heads: int = 0
+    end: str = ""  # local or remote: whose address was said last
+    places: set[tuple[str, str, str]] = dataclasses.field(default_factory=set)  # end, LID or GID, and which
     notes: tuple[str, ...] = ()
     closed: bool = False  # the line of dashes behind the rows was seen, or another program began
 
@@ -100,6 +104,15 @@ class Test:
         return [*((row.bytes, 0.0, row.gigabytes_per_second / ways) for row in self.bandwidth.values()), *times]
 
     @property
+    def loopback(self) -> str:
+        """The address that both ends have: the GID where it is said, else the LID, which is 0 in RoCE."""
+        for kind in ("GID", "LID"):
+            local, remote = ({at for one, of, at in self.places if (one, of) == (end, kind)} for end in _ENDS)
+            if local and remote:
+                return f"{kind} {local.pop()}" if local == remote and len(local) == 1 else ""
+        return ""
+
+    @property
     def complete(self) -> bool:
         return self.closed or self.rows == 1 or max((*self.bandwidth, *self.latency), default=0) >= _ALL
 
@@ -107,7 +120,8 @@ class Test:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
         return shown(
             self,
-            *("title", "verb", "bidirectional", "unit", "gpu_memory", "settings", "gids", "notes", "problems"),
+            *("title", "verb", "bidirectional", "unit", "settings", "gids", "notes", "problems"),
+            gpu_memory=self.gpu_memory or (False if self.settings else None),
             ok=self.rows > 0 and not self.problems,
             **{key: self.settings.get(key) for key in ("device", "link_type")},
             mtu=integer(self.settings.get("mtu", "").partition("[")[0]),
@@ -127,10 +141,11 @@ class Reader(PartsReader[Test]):
 
     def line(self, line: Line) -> None:
         line = self.bare(line)
-        text = line.text.strip()
+        text = line.text.replace("**", "").strip()  # bold in a page
         if not text:
             return
-        head = text.startswith("#bytes") and "#iterations" in text
+        # A page may have taken the marks away.
+        head = text.startswith(("#bytes", "bytes ")) and "iterations" in text and "[" in text
         if text.startswith("---") or (text[0] == "#" and not head):
             self._close(line.rank, not text.startswith(("-", "#,")))
             return
@@ -154,6 +169,7 @@ class Reader(PartsReader[Test]):
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         why = f". The log tells of a failure: {failed}" if (failed := self.census.failures()) else ""
         for test in tests:
+            test.problems.add_if(test.rows and test.loopback, "loopback", address=test.loopback)
             test.problems.add_if(not test.rows, "no_rows", test=test.title or "without a title", failed=why)
         return self.several("tests", tests, bool(tests))
 
@@ -169,8 +185,16 @@ class Reader(PartsReader[Test]):
             test = self._test(rank)
             octets = [int(octet) for octet in gid["gid"].split(":")]
             name = ".".join(map(str, octets[12:])) if octets[10:12] == [255, 255] else gid["gid"]
-            if name not in test.gids and len(test.gids) < 64:
+            if len(test.places) < _ADDRESSES and any(octets):
+                test.places.add((test.end, "GID", name))
+            if name not in test.gids and len(test.gids) < _ADDRESSES:
                 test.gids.append(name)
+            return
+        if address := _LINES["address"].search(text):
+            test = self._test(rank)
+            test.end = address["end"]
+            if len(test.places) < _ADDRESSES and int(address["lid"], 16):
+                test.places.add((test.end, "LID", address["lid"]))
             return
         for pair in _LINES["pair"].finditer(text):
             key = re.sub(r"[^a-z0-9]+", "_", pair["key"].lower()).strip("_")
@@ -180,6 +204,7 @@ class Reader(PartsReader[Test]):
 
     def _header(self, rank: int | None, text: str) -> None:
         test = self._test(rank)
+        text = _LINES["mark"].sub("#", text).replace("%[", "% percentile[")
         columns = tuple(_LINES["column"].findall(text))
         rest = _LINES["column"].sub("", text).strip()
         known = {column: _LINES["known_column"].fullmatch(column) for column in columns}

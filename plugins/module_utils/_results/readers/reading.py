@@ -256,7 +256,10 @@ class LogReader(Generic[Result]):
         """Say that what was looked for is not there, and what is."""
         found = self.census.describe()
         if f"({self.name})" in found:
-            found = f"it begins, and ends before a result: {self.census.failures() or 'cut, still running, or hung'}"
+            failed, figures = self.census.failures(), self.census.figures()
+            found = f"it begins, and ends before a result: {failed or 'cut, still running, or hung'}"
+            if figures and not failed:
+                found = f"there are rows or speeds of a shape that is not known: {figures!r}"
         self.problems.add("no_result", wants=self.wants, found=found)
 
 
