@@ -105,7 +105,7 @@ def perftest_facts(result: Any) -> set[Any]:
 
 def bandwidth_facts(result: Any) -> set[Any]:
     return {
-        (run.source, run.command, entry.iteration, entry.seconds, entry.gigabytes_per_second)
+        (run.command, entry.iteration, entry.seconds, entry.gigabytes_per_second)
         for run in result.parts
         for entry in run.iterations
     }

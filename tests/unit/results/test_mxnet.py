@@ -30,7 +30,9 @@ SPEED = "Epoch[0] Batch[1] Speed: 1.0 samples/sec\n"
 def test_published_measure_py_runs_and_their_formula() -> None:
     result = mxnet_bandwidth.read(log("measure_py.txt"))
     assert result.good
-    assert [(run.gpus, run.options["kv_store"], run.distributed, len(run.iterations)) for run in result.parts] == [
+    assert [
+        (run.gpus, run.options["kv_store"], run.as_dict()["distributed"], len(run.iterations)) for run in result.parts
+    ] == [
         (2, "device", False, 5),
         (8, "device", False, 5),
         (8, "local", False, 5),

@@ -71,15 +71,17 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
                 known[ast.unparse(node.targets[0])] = keys(value, known)
             elif ast.unparse(value).startswith("functools.partial(self.problems.add"):
                 known[ast.unparse(node.targets[0])] = {str(word.arg) for word in getattr(value, "keywords", ())}
-        if not isinstance(node, ast.Call) or not isinstance(next(iter(node.args), None), (ast.Constant, ast.IfExp)):
+        if not isinstance(node, ast.Call):
             continue
         called = ast.unparse(node.func)
-        if called.rpartition(".")[2] not in ("add", "problem", "_problem", "worded"):
+        names = next(iter(node.args[1:] if called.endswith("add_if") else node.args), None)
+        if called.rpartition(".")[2] not in ("add", "add_if", "problem", "_problem", "worded"):
+            continue
+        if not isinstance(names, (ast.Constant, ast.IfExp)):
             continue
         words = set(known.get(called, ()))
         for word in node.keywords:
             words |= {word.arg} if word.arg else keys(word.value, known)
-        names = node.args[0]
         for name in (names.body, names.orelse) if isinstance(names, ast.IfExp) else (names,):
             if isinstance(name, ast.Constant):
                 yield str(name.value), words

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Callable
+from typing import Any
 
 from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
 from .tables import Patterns
@@ -47,51 +47,39 @@ class Run:
 
 
 class Reader(PartsReader[Run]):
-    """``expected_ranks``: how many ranks were started; None: believe the log."""
-
     name = "horovod"
     wants = "line of Horovod's synthetic benchmark (img/sec)"
+    part = Run
     needles = (b"mg/sec ", b"Model: ", b"Batch size: ", b"Number of ")
 
-    def __init__(self, expected_ranks: int | None = None) -> None:
-        super().__init__()
-        self._expected = expected_ranks
-
     def line(self, line: Line) -> None:
-        parameter = _LINES["parameter"].match(line.text.strip())
-        if parameter:
+        if parameter := _LINES["parameter"].match(line.text.strip()):
             key = parameter["key"].lower().replace(" ", "_")
-            run = self._run(line.rank, lambda run: bool(run.iterations) or key in run.parameters)
+            run = self.open(line.rank, lambda run: run.iterations or key in run.parameters)
             run.parameters[key] = parameter["value"]
         for match in _LINES["iteration"].finditer(line.text):
-            run = self._run(line.rank, lambda run: run.mean is not None)
+            run = self.open(line.rank, lambda run: run.mean is not None)
             count, speed = int(match["iter"]), float(match["speed"])
             run.device = match["device"]
-            if run.iterations and count <= run.iterations[-1][0]:
-                run.problems.add("iterations_repeat", iteration=count)
+            run.problems.add_if(run.iterations and count <= run.iterations[-1][0], "iterations_repeat", iteration=count)
             if len(run.iterations) < _ITERATIONS:
                 run.iterations.append((count, speed))
         for match in _LINES["mean"].finditer(line.text):
-            run = self._run(line.rank, lambda run: run.mean is not None)
+            run = self.open(line.rank, lambda run: run.mean is not None)
             run.mean, run.deviation, run.device = number(match["mean"]), number(match["deviation"]), match["device"]
         for match in _LINES["total"].finditer(line.text):
-            run = self._run(line.rank, lambda run: run.total is not None)
+            run = self.open(line.rank, lambda run: run.total is not None)
             run.total, run.ranks = number(match["total"]), int(match["ranks"])
 
-    def result(self) -> Several[Run]:
-        self.finish()
+    def found(self) -> Several[Run]:
         runs = [run for run in self.parts if run.iterations or run.mean is not None or run.total is not None]
         for run in runs:
-            _judge(run, self._expected)
+            _judge(run, self.expected_ranks)
         return self.several("runs", runs, bool(runs))
-
-    def _run(self, rank: int | None, done: Callable[[Run], bool]) -> Run:
-        run = self.current.get(rank)
-        return self.begin(rank, Run()) if run is None or done(run) else run
 
 
 def _judge(run: Run, expected: int | None) -> None:
-    add = run.problems.add
+    add, add_if = run.problems.add, run.problems.add_if
     speeds = [speed for _count, speed in run.iterations]
     if not all(map(math.isfinite, [*speeds, *(value for value in (run.mean, run.total) if value is not None)])):
         add("not_finite")
@@ -99,8 +87,7 @@ def _judge(run: Run, expected: int | None) -> None:
     if run.total is None or run.mean is None or run.ranks is None:
         add("unfinished")
         return
-    if expected is not None and run.ranks != expected:
-        add("missing_ranks", expected=expected, ranks=run.ranks)
+    add_if(expected is not None and run.ranks != expected, "missing_ranks", expected=expected, ranks=run.ranks)
     computed = run.mean * run.ranks
     if abs(computed - run.total) > _TOLERANCE * run.total + 0.05 * (run.ranks + 1):
         add("inconsistent_total", computed=computed, **picked(run, "ranks", "mean", "total"))

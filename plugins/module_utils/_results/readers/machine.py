@@ -15,35 +15,27 @@ NEEDLE = MARK.encode()
 def record_of(text: str, tag: int | None, problems: Problems) -> dict[str, Any] | None:
     """The record behind the mark in a line with mpirun's ``tag``; None: it cannot be read, which is a problem."""
     try:
-        return _parse(text)
+        record: dict[str, Any] = json.JSONDecoder().raw_decode(text, text.index(MARK) + len(MARK) - 1)[0]
+        check(record)
+        return record
+    except (json.JSONDecodeError, RecursionError) as error:
+        said = f"no whole JSON object ({error})"
     except ValueError as error:
-        problems.add("unreadable_machine_line", who=who(tag), error=error, line=text[:200])
-        return None
+        said = str(error)
+    problems.add("unreadable_machine_line", who=who(tag), error=said, line=text[:200])
+    return None
 
 
 def is_foreign(record: Mapping[str, Any], tag: int | None, problems: Problems) -> bool:
     """Whether a record of a job names another rank than the tag of its line, which is a problem."""
     foreign = tag is not None and tag != record["rank"] and record["world"] > 1
-    if foreign:
-        problems.add("rank_conflict", tag=tag, rank=record["rank"])
+    problems.add_if(foreign, "rank_conflict", tag=tag, rank=record["rank"])
     return foreign
 
 
 def weights_differ(records: Collection[Mapping[str, Any]]) -> bool:
     checksums = {str(record["checksum"]) for record in records if record.get("checksum")}
     return len(checksums) > 1 or any(record.get("checksums_equal") is False for record in records)
-
-
-def _parse(text: str) -> dict[str, Any]:
-    start = text.index(MARK) + len(MARK) - 1
-    try:
-        record, _end = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"no whole JSON object ({error})") from error
-    if not isinstance(record, dict):
-        raise ValueError("not a JSON object")
-    check(record)
-    return record
 
 
 def check(record: Mapping[str, Any]) -> None:

@@ -39,7 +39,6 @@ class Iteration:
 class Run:
     """One start of measure.py. ``size_mb``: MB of 1e6 bytes; ``gpus``: local ones, None if the log does not say."""
 
-    source: int | None
     command: str | None = None
     options: dict[str, str] = dataclasses.field(default_factory=dict)
     arrays: int | None = None
@@ -52,15 +51,12 @@ class Run:
         listed = self.options.get("gpus")
         return len([gpu for gpu in listed.split(",") if gpu.strip()]) if listed else None
 
-    @property
-    def distributed(self) -> bool:
-        return self.options.get("kv_store", "").startswith("dist")
-
     def as_dict(self) -> dict[str, Any]:
         return shown(
             self,
-            *("command", "gpus", "distributed", "arrays", "options", "size_mb", "iterations", "problems"),
+            *("command", "gpus", "arrays", "options", "size_mb", "iterations", "problems"),
             ok=bool(self.iterations) and not self.problems,
+            distributed=self.options.get("kv_store", "").startswith("dist"),
             **{key: self.options.get(key) for key in ("network", "kv_store")},
             gigabytes_per_second=spread(finite(entry.gigabytes_per_second for entry in self.iterations)),
             seconds=spread(finite(entry.seconds for entry in self.iterations)),
@@ -76,27 +72,27 @@ def bandwidth(size_mb: float, gpus: int, seconds: float) -> float:
 class Reader(PartsReader[Run]):
     name = "mxnet_bandwidth"
     wants = "line of MXNet's measure.py"
+    part = Run
     needles = (b"GB/sec per gpu", b"num of arrays = ", b"Namespace(", b"measure.py")
 
     def line(self, line: Line) -> None:
-        options, size = _LINES["options"].search(line.text), _LINES["size"].search(line.text)
-        if options:
-            run = self._fresh(line.rank, bool(self._run(line.rank).options))
+        if options := _LINES["options"].search(line.text):
+            run = self.open(line.rank, lambda run: run.options or run.iterations)
             for option in _LINES["option"].finditer(options["options"]):
                 if len(run.options) < 64:
                     run.options[option["key"]] = option["value"].strip("'\"")
-        elif size:
-            run = self._fresh(line.rank, self._run(line.rank).size_mb is not None)
+        elif size := _LINES["size"].search(line.text):
+            run = self.open(line.rank, lambda run: run.size_mb is not None or run.iterations)
             run.arrays, run.size_mb = int(size["arrays"]), number(size["size"])
-        elif "measure.py" in line.text and "GB/sec" not in line.text:
-            command = _LINES["command"].search(line.text)
-            if command and "--" in command["command"]:
-                self._fresh(line.rank, self._run(line.rank).command is not None).command = command["command"].strip()
+        elif "GB/sec" not in line.text and (started := _LINES["command"].search(line.text)):
+            command = started["command"].strip()
+            if "--" in command:
+                self.open(line.rank, lambda run: run.command is not None or run.iterations).command = command
         for match in _LINES["iteration"].finditer(line.text):
-            self._iteration(self._run(line.rank), match, line.ended or match.end() < len(line.text))
+            run = self.open(line.rank, lambda run: False)
+            self._iteration(run, match, line.ended or match.end() < len(line.text))
 
-    def result(self) -> Several[Run]:
-        self.finish()
+    def found(self) -> Several[Run]:
         runs = [run for run in self.parts if run.iterations or run.size_mb is not None or run.options]
         for run in runs:
             _judge(run)
@@ -119,22 +115,13 @@ class Reader(PartsReader[Run]):
         else:
             run.problems.add("too_many_iterations", most=_ITERATIONS)
 
-    def _run(self, rank: int | None) -> Run:
-        return self.current[rank] if rank in self.current else self.begin(rank, Run(rank))
-
-    def _fresh(self, rank: int | None, taken: bool) -> Run:
-        """The current run, or a new one if it has this head already or iterations have been seen."""
-        run = self._run(rank)
-        return self.begin(rank, Run(rank)) if taken or run.iterations else run
-
 
 def _judge(run: Run) -> None:
-    add = run.problems.add
+    add, add_if = run.problems.add, run.problems.add_if
     if not run.iterations:
         add("no_iterations", run=run.command or "a run")
         return
-    if run.gpus == 1:
-        add("one_gpu")
+    add_if(run.gpus == 1, "one_gpu")
     wrong = [entry for entry in run.iterations if entry.error is not None and not entry.error < WRONG]
     if wrong:
         add("wrong_values", allowed=WRONG, **picked(wrong[0], "iteration", "error"))

@@ -20,7 +20,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
 
 from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
 from .mxnet_speed import read as read_log
-from .reading import LogReader, Problems, Several, Source, file_pieces, integer, names, number, shown
+from .reading import LogReader, Several, Source, file_pieces, integer, names, number, shown
 from .tables import Patterns
 from .tags import Line
 
@@ -111,31 +111,81 @@ class Group:
         )
 
 
-class _Table:
-    def __init__(self, problems: Problems) -> None:
+class Reader(LogReader[Several[Group]]):
+    """What DLPerf's extractor printed: one line per log with the runs so far, then the table.
+
+    ``repeats``: runs per case; None: as many as the fullest has.
+    """
+
+    name = "mxnet_scaling"
+    wants = "line of DLPerf's extractor"
+    needles = (b".log {", b"'average_speed': ", b"'median_speed': ", b"'speedup': ")
+
+    def __init__(self, repeats: int | None = None) -> None:
+        super().__init__()
+        self._repeats = repeats
         self.groups: dict[_KEY, Group] = {}
-        self.problems = problems
+        self._lines = 0
+        self._case: str | None = None
+        self._printed: dict[tuple[str, str], float | None] = {}
+
+    def line(self, line: Line) -> None:
+        text = line.text.strip()
+        if (match := _LINES["printed"].match(text)) and (name := _LINES["name"].search(match["path"])):
+            self._lines += 1
+            if self._lines <= _FILES:
+                self._runs(self.case(name), match["path"], match["runs"])
+            return
+        if case := _LINES["case"].search(text):
+            self._case = case["case"]
+        for value in _LINES["value"].finditer(text):
+            if self._case is not None and len(self._printed) < _FILES:
+                self._printed[self._case, value["key"]] = number(value["value"])
+
+    def found(self) -> Several[Group]:
+        if not self._lines and not self.problems:
+            self.nothing()
+        if len(self.groups) == 1:
+            self._compare(next(iter(self.groups.values())))
+        return self.scaling()
 
     def case(self, name: re.Match[str]) -> Case:
+        """The case that the path of a log names."""
         key = (name["model"], int(name["batch"]), name["precision"])
         cases = self.groups.setdefault(key, Group(*key)).cases
         return cases.setdefault(name["case"], Case(name["case"], int(name["nodes"]), int(name["gpus"])))
 
-    def scaling(self, repeats: int | None, ignored: Iterable[str] = ()) -> Several[Group]:
+    def scaling(self, ignored: Iterable[str] = ()) -> Several[Group]:
         """``result``: the seed's JSON of the only group; None with none or several."""
         for group in self.groups.values():
             counts = [len(case.runs) for case in group.cases.values()]
-            wanted = repeats or max(counts)
+            wanted = self._repeats or max(counts)
             label = f"{group.model} batch {group.batch_size} {group.precision}"
             for case in group.cases.values():
                 if len(case.runs) < wanted:
                     said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
                     self.problems.add("missing_runs", cases=label, **said)
-            if group.measured(_ONE_GPU) is None and group.ordered():
-                self.problems.add("no_baseline", cases=label)
+            self.problems.add_if(group.measured(_ONE_GPU) is None and group.ordered(), "no_baseline", cases=label)
         groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
         result = groups[0].result() if len(groups) == 1 else None
         return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
+
+    def _runs(self, case: Case, path: str, text: str) -> None:
+        for entry in _LINES["run"].finditer(text):
+            run, figure = integer(entry["run"]), number(entry["figure"])
+            if run is None or figure is None or not math.isfinite(figure) or figure < 0.01:
+                self.problems.add("unusable_run/printed", path=path, **entry.groupdict())
+            elif case.runs.setdefault(run, figure) != figure:
+                said = {"run": run, "case": case.name, "figure": figure, "before": case.runs[run]}
+                self.problems.add("run_twice/printed", path=path, **said)
+
+    def _compare(self, group: Group) -> None:
+        """The table that is printed must be the one that its runs give."""
+        computed: Mapping[str, Any] = group.result()[group.model]
+        for (case, key), value in self._printed.items():
+            mine = computed.get(case, {}).get(key)
+            if mine is not None and (value is None or not abs(value - mine) < 0.0101):
+                self.problems.add("table_disagrees", case=case, key=key, printed=value, computed=mine)
 
 
 def read_tree(
@@ -144,11 +194,11 @@ def read_tree(
     windows: int = WINDOWS,
     dropped: int = DROPPED,
 ) -> Several[Group]:
-    """``files``: (path inside the tree, how to open it). ``repeats``: runs per case; None: as many as the fullest has.
+    """``files``: (path inside the tree, how to open it); ``repeats``: as in `Reader`.
 
     OSError while a file is read is a problem of that file.
     """
-    table = _Table(Problems(PrintedReader.name))
+    table = Reader(repeats)
     ignored: list[str] = []
     count = 0
     for path, opened in sorted(files, key=lambda entry: entry[0]):
@@ -177,7 +227,7 @@ def read_tree(
     if not count:
         found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
         table.problems.add("no_result/tree", found=found)
-    return table.scaling(repeats, ignored)
+    return table.scaling(ignored)
 
 
 def _why(log: SpeedLog, windows: int) -> str:
@@ -194,69 +244,10 @@ def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
     def fail(error: OSError) -> None:
         raise error
 
-    for base, folders, found in os.walk(folder, onerror=fail):
-        folders.sort()
-        for file in sorted(found):
+    for base, _folders, found in os.walk(folder, onerror=fail):
+        for file in found:
             path = os.path.join(base, file)
             yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
 
 
-class PrintedReader(LogReader[Several[Group]]):
-    """What DLPerf's extractor printed: one line per log with the runs so far, then the table. ``repeats``: as for a
-    tree."""
-
-    name = "mxnet_scaling"
-    wants = "line of DLPerf's extractor"
-    needles = (b".log {", b"'average_speed': ", b"'median_speed': ", b"'speedup': ")
-
-    def __init__(self, repeats: int | None = None) -> None:
-        super().__init__()
-        self._repeats = repeats
-        self._table = _Table(self.problems)
-        self._lines = 0
-        self._case: str | None = None
-        self._printed: dict[tuple[str, str], float | None] = {}
-
-    def line(self, line: Line) -> None:
-        text = line.text.strip()
-        match = _LINES["printed"].match(text)
-        name = _LINES["name"].search(match["path"]) if match else None
-        if match and name:
-            self._lines += 1
-            if self._lines <= _FILES:
-                self._runs(self._table.case(name), match["path"], match["runs"])
-            return
-        case = _LINES["case"].search(text)
-        if case:
-            self._case = case["case"]
-        for value in _LINES["value"].finditer(text):
-            if self._case is not None and len(self._printed) < _FILES:
-                self._printed[self._case, value["key"]] = number(value["value"])
-
-    def result(self) -> Several[Group]:
-        self.finish()
-        if not self._lines and not self.problems:
-            self.nothing()
-        if len(self._table.groups) == 1:
-            self._compare(next(iter(self._table.groups.values())))
-        return self._table.scaling(self._repeats)
-
-    def _runs(self, case: Case, path: str, text: str) -> None:
-        for entry in _LINES["run"].finditer(text):
-            run, figure = integer(entry["run"]), number(entry["figure"])
-            if run is None or figure is None or not math.isfinite(figure) or figure < 0.01:
-                self.problems.add("unusable_run/printed", path=path, **entry.groupdict())
-            elif case.runs.setdefault(run, figure) != figure:
-                said = {"run": run, "case": case.name, "figure": figure, "before": case.runs[run]}
-                self.problems.add("run_twice/printed", path=path, **said)
-
-    def _compare(self, group: Group) -> None:
-        """The table that is printed must be the one that its runs give."""
-        computed: Mapping[str, Any] = group.result()[group.model]
-        for (case, key), value in self._printed.items():
-            mine = computed.get(case, {}).get(key)
-            if mine is not None and (value is None or not abs(value - mine) < 0.0101):
-                self.problems.add("table_disagrees", case=case, key=key, printed=value, computed=mine)
-
-
-read_printed = PrintedReader.read
+read_printed = Reader.read

@@ -19,7 +19,7 @@ import re
 from typing import Any, Mapping
 
 from .machine import real
-from .reading import Kept, LogReader, Problem, finite, names, number, shown, spread
+from .reading import Kept, LogReader, Problem, finite, names, number, positive, shown, spread
 from .tables import Patterns
 from .tags import Line
 
@@ -41,8 +41,9 @@ class Windows:
     node: int | None
     twin: int = 0
     speeds: Kept = dataclasses.field(default_factory=lambda: Kept(_KEPT))
-    first_epoch: list[float] = dataclasses.field(default_factory=list)  # gluon-cv's lines of epoch 0, for DLPerf
-    first_epoch_seen: int = 0
+    first_epoch: list[float] = dataclasses.field(
+        default_factory=list
+    )  # gluon-cv's of epoch 0, at most one more than DLPerf wants
     windows_of_first_epoch: int = 0
     sick: int = 0
     clock: float | None = None
@@ -99,12 +100,10 @@ class Reader(LogReader[SpeedLog]):
 
     def line(self, line: Line) -> None:
         text = line.text
-        entry = _LINES["mllog"].search(text)
-        if entry:
+        if entry := _LINES["mllog"].search(text):
             self._mllog(line.rank, text[entry.end() :])
             text = text[: entry.start()]
-        older = _LINES["mll"].search(text)
-        if older:
+        if older := _LINES["mll"].search(text):
             self._mll(line.rank, older)
             text = text[: older.start()]
         found = False
@@ -114,40 +113,34 @@ class Reader(LogReader[SpeedLog]):
         if found:
             self._clock(self._source(line.rank, text), text)
             return
-        summary = _LINES["summary"].search(text)
-        if summary and (summary["speed"] or summary["seconds"]):
+        if (summary := _LINES["summary"].search(text)) and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
                 speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
                 self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
         elif _LINES["silent"].search(text):
             self._silent += 1
 
-    def result(self) -> SpeedLog:
-        self.finish()
+    def found(self) -> SpeedLog:
         problems = self.problems
         sources = tuple(self._sources.values())
         for source in sources:
-            if source.sick:
-                problems.add("not_finite", count=source.sick, source=_name(source))
-        if len(sources) > 1:
-            problems.add("several_sources", sources=names(map(_name, sources)))
-        if self._silent:
-            problems.add("lines_without_speed", count=self._silent)
+            problems.add_if(source.sick, "not_finite", count=source.sick, source=_name(source))
+        problems.add_if(len(sources) > 1, "several_sources", sources=names(map(_name, sources)))
+        problems.add_if(self._silent, "lines_without_speed", count=self._silent)
         if self._throughput.seen:
             self._mlperf["throughput"] = spread(self._throughput.entries)
         status = self._mlperf.get("status")
-        if status not in (None, "success"):
-            problems.add("aborted", status=status)
+        problems.add_if(status not in (None, "success"), "aborted", status=status)
         if not (sources or problems or self._throughput.seen):
             self.nothing()
-        first = [source for source in sources if source.first_epoch_seen]
+        first = [source for source in sources if source.first_epoch]
         figure = self._figure(first[0]) if len(first) == 1 else None
         windows = sum(source.windows_of_first_epoch for source in sources)
         return SpeedLog(sources, figure, windows, self._silent, self._epochs, self._mlperf, problems.all())
 
     def _figure(self, source: Windows) -> float | None:
         speeds = source.first_epoch
-        if source.first_epoch_seen != self._windows or not all(math.isfinite(speed) for speed in speeds):
+        if len(speeds) != self._windows or not all(math.isfinite(speed) for speed in speeds):
             return None
         kept = speeds[self._dropped :]
         return (round(math.fsum(kept) / len(kept), 2) if kept else 0) or None
@@ -160,21 +153,16 @@ class Reader(LogReader[SpeedLog]):
         again, source.last = source.last == window, window
         if again:
             return
-        speed = number(match["speed"])
-        if speed is None or not math.isfinite(speed) or speed <= 0:
-            source.sick += 1
-            speed = math.nan
+        speed = positive(match["speed"]) or math.nan
+        source.sick += math.isnan(speed)
         source.speeds.add(speed)
         first = int(match["epoch"]) == 0
         source.windows_of_first_epoch += first
-        if first and match["dialect"] == " Batch[":
-            source.first_epoch_seen += 1
-            if len(source.first_epoch) < self._windows:
-                source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
+        if first and match["dialect"] == " Batch[" and len(source.first_epoch) <= self._windows:
+            source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
 
     def _clock(self, source: Windows, text: str) -> None:
-        date = _LINES["date"].search(text)
-        if not date:
+        if not (date := _LINES["date"].search(text)):
             return
         try:
             moment = datetime.datetime.strptime(date["date"], "%Y-%m-%d %H:%M:%S")

@@ -94,7 +94,6 @@ class GdrLine:
     enabled: bool
     gpu: str
     hca: str
-    read: bool | None
     distance: int | None = dataclasses.field(compare=False)
     limit: int | None = dataclasses.field(compare=False)
     line: str = dataclasses.field(compare=False)

@@ -83,9 +83,7 @@ class Reader(LogReader[NcclLog]):
         self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
         self._aborted: dict[int, dict[int, str]] = {}  # size of the communicator -> rank -> process
 
-    def result(self) -> NcclLog:
-        """End of the output."""
-        self.finish()
+    def found(self) -> NcclLog:
         log, versions = self._log, self._log.versions
         # A line may be torn inside the version.
         torn = {each for each in versions if any(other != each and other.startswith(each) for other in versions)}
@@ -159,11 +157,9 @@ class Reader(LogReader[NcclLog]):
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
-        if not found:
-            version = LINES["version"].search(line.text)
-            if version:
-                self._log.lines += 1
-                self._log.versions.setdefault(version["version"])
+        if not found and (version := LINES["version"].search(line.text)):
+            self._log.lines += 1
+            self._log.versions.setdefault(version["version"])
 
     # ------------------------------------------------------------------------------------------- the usual line, again
 
@@ -285,7 +281,7 @@ class Reader(LogReader[NcclLog]):
             self._warning(record)
         elif " -> " in text:
             self._complain(record, "returned")
-        if " via " in text and (self._channel(record) or "via COLLNET/" in text):
+        if " via " in text and self._channel(record):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
             return
@@ -298,14 +294,12 @@ class Reader(LogReader[NcclLog]):
     def _channel(self, record: _Record) -> bool:
         if "via COLLNET/" in record.text:
             self._log.collnet += 1
-            return False
-        match = LINES["channel"].search(record.text)
-        if not match:
+            return True
+        if not (match := LINES["channel"].search(record.text)):
             return False
         via = match["via"]
-        network, device, gdr = "", None, False
-        net = LINES["net"].match(via)
-        if net:
+        kind, network, device, gdr = "unknown", "", None, False
+        if net := LINES["net"].match(via):
             # Text of another program may follow without a blank; what is not a whole word of NCCL stays unknown.
             suffixes = [part for part in net["suffixes"].split("/") if part]
             gdr = any(LINES["gdr_suffix"].fullmatch(part) for part in suffixes)
@@ -313,13 +307,10 @@ class Reader(LogReader[NcclLog]):
             readable = all(LINES["suffix"].fullmatch(part) for part in suffixes)
             # "via NET/IB/1" may be the beginning of "via NET/IB/12/GDRDMA": without newline it proves nothing.
             cut = not gdr and (not record.ended or via[net.end() :].startswith("/"))
-            if not readable or cut:
-                kind = "unknown"
-            else:
+            if readable and not cut:
                 kind, network, device = "net", net["network"], int(net["device"])
-        else:
-            local = LINES["local"].match(via)
-            kind = str(local.lastgroup) if local else "unknown"
+        elif local := LINES["local"].match(via):
+            kind = str(local.lastgroup)
         if kind == "unknown":
             self._problem("unreadable_channel", line=record.text[:_KEPT])
         comm = self._comm(record)
@@ -337,8 +328,7 @@ class Reader(LogReader[NcclLog]):
     def _init(self, record: _Record) -> bool:
         match = LINES["init"].search(record.text)
         if not match:
-            said = LINES["said"].match(record.text)
-            if said:
+            if said := LINES["said"].match(record.text):
                 rank, nranks = int(said["rank"]), int(said["nranks"])
                 device = record.device if said["device"] is None else int(said["device"])
                 named = Rank(record.process, rank, nranks, device, "", "", False)
@@ -364,31 +354,25 @@ class Reader(LogReader[NcclLog]):
         return True
 
     def _gdr_line(self, record: _Record) -> bool:
-        found = LINES["gdr_device"].match(record.text) or LINES["gdr_pair"].match(record.text)
-        if not found:
+        if not (said := LINES["gdr"].match(record.text)):
             return False
-        said = found.groupdict()
-        distance, limit = (None if said.get(name) is None else int(said[name]) for name in ("distance", "limit"))
-        read = None if said.get("read") is None else said["read"] == "1"
-        hca, enabled = said.get("name") or said["hca"], said["state"] == "Enabled"
-        line = GdrLine(record.process, enabled, said.get("gpu", ""), hca, read, distance, limit, record.text[:_KEPT])
+        distance, limit = (None if said[name] is None else int(said[name]) for name in ("distance", "limit"))
+        hca, enabled = said["name"] or said["hca"], said["state"] == "Enabled"
+        line = GdrLine(record.process, enabled, said["gpu"] or "", hca, distance, limit, record.text[:_KEPT])
         self._log.gdr.setdefault(line)
         return True
 
     def _net(self, record: _Record) -> bool:
         text, host = record.text, record.process.host or ""
-        using = LINES["ib_using"].match(text) or LINES["ib_old"].match(text)
-        virtual, sockets = LINES["ib_virtual"].match(text), LINES["socket_using"].match(text)
-        if using:
+        if using := LINES["ib_using"].match(text):
             self._ib(record.process, using["devices"])
-            oob = using.groupdict().get("oob")
-            if host and oob and ":" in oob:
-                self._log.sockets[host].setdefault(" ".join(oob.split(":", 1)))
-        elif virtual:
+            if host and ":" in (using["oob"] or ""):
+                self._log.sockets[host].setdefault(using["oob"].replace(":", " ", 1))
+        elif virtual := LINES["ib_virtual"].match(text):
             layers = {hca.layer for hca in self._log.hcas if hca.host == host}
             layer = layers.pop() if len(layers) == 1 else ""
             self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, layer))
-        elif sockets:
+        elif sockets := LINES["socket_using"].match(text):
             for match in LINES["socket_interface"].finditer(sockets["interfaces"]):
                 self._log.sockets[host].setdefault(f"{match['name']} {match['address']}")
         elif not self._complain(record, "nic_changed"):
@@ -411,30 +395,28 @@ class Reader(LogReader[NcclLog]):
 
     def _rest(self, record: _Record) -> None:
         text, log = record.text, self._log
-        network, environment = LINES["network"].match(text), LINES["environment"].match(text)
-        if network:
+        if network := LINES["network"].match(text):
             name = network["name"] or network["old"] or network["new"]
             if record.ended or name in ("IB", "Socket"):
                 log.networks[record.process].setdefault(name)
-        elif environment:
+        elif environment := LINES["environment"].match(text):
             values = log.environment[environment["name"]]
             if len(values) < _ENVIRONMENT_VALUES:
                 values.setdefault(environment["value"])
-        elif not self._planned(record) and not self._was_connected(record):
-            bootstrap, version = LINES["bootstrap"].match(text), LINES["version"].search(text)
-            if bootstrap and record.process.host:
-                log.sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
-            elif version:
-                log.versions.setdefault(version["version"])
+        elif (bootstrap := LINES["bootstrap"].match(text)) and record.process.host:
+            log.sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
+        elif version := LINES["version"].search(text):
+            log.versions.setdefault(version["version"])
+        else:
+            self._planned(record)
 
-    def _planned(self, record: _Record) -> bool:
-        """Neighbours in rings and trees."""
-        text = record.text
-        ring, whole = LINES["ring"].match(text), LINES["whole_ring"].match(text)
-        if ring:
+    def _planned(self, record: _Record) -> None:
+        """Neighbours in rings and trees, and that they are connected."""
+        text, log = record.text, self._log
+        if ring := LINES["ring"].match(text):
             before, rank, after = int(ring["before"]), int(ring["rank"]), int(ring["after"])
             self._neighbours(record, "ring", ring["number"], [(before, rank), (rank, after)])
-        elif whole and record.ended:
+        elif (whole := LINES["whole_ring"].match(text)) and record.ended:
             around = [int(number) for number in whole["ranks"].split()]
             # NCCL cuts this line at its own buffer's end: only a ring of all ranks of the communicator is one.
             if len(around) == self._size(record) == len(set(around)):
@@ -445,30 +427,20 @@ class Reader(LogReader[NcclLog]):
                 beside = [int(number) for number in [*tree["down"].split("/"), tree["up"]]]
                 pairs = [pair for other in beside for pair in ((other, rank), (rank, other))]
                 self._neighbours(record, "tree", f"{int(tree['number']):02d}", pairs)
-        else:
-            return False
-        return True
-
-    def _was_connected(self, record: _Record) -> bool:
-        if not record.text.startswith("Connected "):
-            return False
-        connected, rings = LINES["connected"].match(record.text), LINES["summary"].match(record.text)
-        if connected:
-            self._log.connected[record.process].setdefault((self._comm(record), str(connected.lastgroup)))
-        if rings:
-            summary = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
-            self._log.summaries[record.process] = summary
-        return True
+        elif connected := LINES["connected"].match(text):
+            log.connected[record.process].setdefault((self._comm(record), str(connected.lastgroup)))
+            if rings := LINES["summary"].match(text):
+                summary = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
+                log.summaries[record.process] = summary
 
     def _warning(self, record: _Record) -> None:
         text, process = record.text, record.process.name
-        completion, call = LINES["completion"].search(text), LINES["call"].search(text)
-        if completion:
+        if completion := LINES["completion"].search(text):
             status = completion["error"] or completion["status"]
             peer = f" with peer {completion['peer']}" if completion["peer"] else ""
             said = {"status": status, "vendor": completion["vendor"], "peer": peer}
             self._problem(LINES.table["completions"].get(status, "ib_completion_error"), process=process, **said)
-        elif call:
+        elif call := LINES["call"].search(text):
             error, hint = (call["error"] or "no reason given").strip(), LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
         elif not self._complain(record, "warned") and record.level == "WARN" and not LINES["optional"].search(text):

@@ -109,6 +109,11 @@ class Table:
         return max((device.rank for device in self.devices), default=-1) + 1 or None
 
     @property
+    def listed(self) -> int:
+        """How many ranks the log names."""
+        return len({device.rank for device in self.devices})
+
+    @property
     def checked(self) -> bool:
         """Whether any result was compared with the right one."""
         return any(half.wrong is not None for row in self.rows for half in row.halves)
@@ -164,19 +169,14 @@ class Table:
 
 
 def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) -> None:
-    add = table.problems.add
-    ranks, hosts = table.ranks, table.hosts
-    if expected_ranks is not None and ranks is not None and ranks != expected_ranks:
-        add("missing_ranks", expected=expected_ranks, ranks=ranks)
-    listed = {device.rank for device in table.devices}
-    if ranks is not None and len(listed) < ranks:
-        add("missing_ranks/cut", last=ranks - 1, listed=len(listed))
-    if expected_hosts is not None and hosts and len(hosts) != expected_hosts:
-        add("missing_hosts", expected=expected_hosts, hosts=names(hosts))
-    if not table.finished:
-        add("unfinished")
-    if table.cut:
-        add("cut_columns", columns=" ".join(table.cut))
+    add_if = table.problems.add_if
+    ranks, hosts = table.ranks or 0, table.hosts
+    add_if(ranks and (expected_ranks or ranks) != ranks, "missing_ranks", expected=expected_ranks, ranks=ranks)
+    add_if(table.listed < ranks, "missing_ranks/cut", last=ranks - 1, listed=table.listed)
+    elsewhere = hosts and (expected_hosts or len(hosts)) != len(hosts)
+    add_if(elsewhere, "missing_hosts", expected=expected_hosts, hosts=names(hosts))
+    add_if(not table.finished, "unfinished")
+    add_if(table.cut, "cut_columns", columns=" ".join(table.cut))
     _values(table)
     _sizes(table)
     _average(table)
@@ -186,20 +186,15 @@ def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) 
 
 
 def _values(table: Table) -> None:
-    add = table.problems.add
+    add_if = table.problems.add_if
     bad = [row.size for row in table.rows if not all(map(_sane, row.halves))]
-    if bad:
-        add("not_finite", sizes=names(dict.fromkeys(bad)))
+    add_if(bad, "not_finite", sizes=names(dict.fromkeys(bad)))
     # Without a root column the last value is the largest error, which only the closing line judges.
     wrong = [row.size for row in table.rows if row.root is not None and any(half.wrong for half in row.halves)]
-    if wrong:
-        add("wrong_values", sizes=names(dict.fromkeys(wrong)))
-    if table.out_of_bounds or table.out_of_bounds_ok is False:
-        add("out_of_bounds", count=table.out_of_bounds)
-    if table.average_ok is False:
-        add("below_minimum", average=table.average_busbw)
-    if table.average_busbw == 0 and (table.largest is not None and table.largest.busbw == 0):
-        add("one_rank")
+    add_if(wrong, "wrong_values", sizes=names(dict.fromkeys(wrong)))
+    add_if(table.out_of_bounds or table.out_of_bounds_ok is False, "out_of_bounds", count=table.out_of_bounds)
+    add_if(table.average_ok is False, "below_minimum", average=table.average_busbw)
+    add_if(table.average_busbw == 0 and table.largest and table.largest.busbw == 0, "one_rank")
 
 
 def _sane(half: Half) -> bool:

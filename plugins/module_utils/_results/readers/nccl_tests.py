@@ -31,18 +31,14 @@ LINES = Patterns("nccl_tests.yml")
 
 
 class Reader(PartsReader[Table]):
-    """``expected_ranks``, ``expected_hosts``: what was started; None: believe the log.
-
-    ``one_job`` of the result False: processes tested themselves, each alone.
-    """
+    """``one_job`` of the result False: processes tested themselves, each alone."""
 
     name = "nccl_tests"
     wants = "table of nccl-tests"
     MOST_RANKS = RECORD_LIMIT
 
     def __init__(self, expected_ranks: int | None = None, expected_hosts: int | None = None) -> None:
-        super().__init__()
-        self._expected_ranks = expected_ranks
+        super().__init__(expected_ranks)
         self._expected_hosts = expected_hosts
         self._torn: dict[int | None, str] = {}  # rank -> the beginning of a row that NCCL's lines broke
         self._named: set[str] = set()  # programs that were named since the last table
@@ -63,51 +59,43 @@ class Reader(PartsReader[Table]):
             self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
         elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ")):
             self._comment(line.rank, stripped)
-        elif "NCCL version" in stripped:
-            self._version(line.rank, stripped)
+        elif (table := self.current.get(line.rank)) and not table.finished:
+            version = LINES["version"].search(stripped)
+            table.nccl_version = version["version"] if version else table.nccl_version
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
             self._named.update(LINES["program"].findall(stripped))
 
-    def result(self) -> Several[Table]:
-        self.finish()
-        problem = self.problems.add
+    def found(self) -> Several[Table]:
         tables = tuple(table for table in self.parts if table.rows or table.devices or table.heads)
         relayed = [each for each in self._failed if each[0].startswith("Test failure")]
         for said in [each for each in self._failed if each not in relayed] or relayed[:1]:
-            problem("failed", where=_on(self._failed[said]), said=said[0], remedy=said[1])
-        if self.left_out:
-            problem("too_many_tables", most=self.MOST, left_out=self.left_out)
+            self.problems.add("failed", where=_on(self._failed[said]), said=said[0], remedy=said[1])
         with_rows = [table for table in tables if table.rows]
         apart = _apart(tables, with_rows)
         if apart:
-            problem("not_one_job", where=_on({host for table in tables for host in table.hosts}))
+            self.problems.add("not_one_job", where=_on({host for table in tables for host in table.hosts}))
         elif with_rows and any(not table.rows and not table.failed for table in tables):
-            problem("head_without_rows")
+            self.problems.add("head_without_rows")
         for table in with_rows:
-            judge(table, None if apart else self._expected_ranks, None if apart else self._expected_hosts)
+            judge(table, None if apart else self.expected_ranks, None if apart else self._expected_hosts)
         if not with_rows and not self.problems:
-            unread = [each for table in self.parts for each in table.problems.all()][:1]
-            self.problems.put(*unread)
-            if not unread:
-                self.nothing()
+            self.problems.put(*[each for table in self.parts for each in table.problems.all()][:1])
         listed = any(len(table.devices) > 1 for table in tables)
         one_job = not apart if with_rows or apart or listed else None
-        return Several("tables", tables, self.problems.all(), {"one_job": one_job})
+        return self.several("tables", tables, with_rows, one_job=one_job)
 
     # ------------------------------------------------------------------------------------------------------- lines
 
     def _failure(self, rank: int | None, text: str) -> None:
-        said = self.failure(text)
-        if not said[0]:
+        if not (said := self.failure(text)):
             return
-        table = self._open(rank)
-        if table is not None:
+        if table := self._open(rank):
             table.failed = True
-        host, who = LINES["failing"].search(text), self._failed.setdefault(said, set())
-        if host and len(who) < RECORD_LIMIT:
-            who.add(host["host"])
-        if rank is not None and rank >= 0 and len(who) < RECORD_LIMIT:
-            who.add(f"rank {rank}")
+        where = self._failed.setdefault(said, set())
+        if (host := LINES["failing"].search(text)) and len(where) < RECORD_LIMIT:
+            where.add(host["host"])
+        if rank is not None and rank >= 0 and len(where) < RECORD_LIMIT:
+            where.add(f"rank {rank}")
 
     def _broken(self, rank: int | None, text: str) -> None:
         """Keep what is before a line of NCCL, which the name of its host is glued to."""
@@ -120,45 +108,37 @@ class Reader(PartsReader[Table]):
             self._torn[rank] += f" {piece}"
 
     def _comment(self, rank: int | None, text: str) -> None:
-        head = LINES["head"].match(text)
-        if head:
-            self._head(rank, text, head)
-            return
-        named = LINES["named"].match(text)
-        if named:
+        if head := LINES["head"].match(text):
+            self._head(rank, head)
+        elif named := LINES["named"].match(text):
             # The last line names it, too: the first may be cut off.
-            table = self._begin(rank) if named["when"] == "starting" else self._open(rank)
-            if table is not None:
-                table.collective = named["name"]
-            return
-        less = LINES["less"].match(text)
-        if less:
+            if begun := self._begin(rank) if named["when"] == "starting" else self._open(rank):
+                begun.collective = named["name"]
+        elif less := LINES["less"].match(text):
             table = self._table(rank)
             table.max_bytes = min(table.max_bytes or int(less["max"]), int(less["max"]))
-        if not LINES["of_table"].match(text):
-            return
-        table = self._table(rank)
-        device = LINES["rank"].match(text)
-        if device:
-            if len(table.devices) < RECORD_LIMIT:
-                rank_at, group, pid, number_at = (int(device[name] or 0) for name in ("rank", "group", "pid", "device"))
-                said = device["host"][:255], pid, number_at, device["bus"], device["model"].strip()[:120]
-                table.devices.append(Device(rank_at, group, *said))
-            return
+        elif LINES["of_table"].match(text):
+            self._of_table(self._table(rank), text)
+
+    @staticmethod
+    def _of_table(table: Table, text: str) -> None:
         words = text.lstrip("# ").removesuffix("timestamp").split()
-        if words[:2] == ["size", "count"]:
+        if device := LINES["rank"].match(text):
+            if len(table.devices) < RECORD_LIMIT:
+                rank, group, pid, number_at = (int(device[name] or 0) for name in ("rank", "group", "pid", "device"))
+                said = device["host"][:255], pid, number_at, device["bus"], device["model"].strip()[:120]
+                table.devices.append(Device(rank, group, *said))
+        elif words[:2] == ["size", "count"]:
             halves = [index for index, word in enumerate(words) if word in ("time", "cputime")]
             if halves:
                 table.columns, table.rooted = tuple(words[halves[0] :]), "root" in words
-            return
-        bounds, average = LINES["bounds"].match(text), LINES["average"].match(text)
-        if bounds:
+        elif bounds := LINES["bounds"].match(text):
             table.out_of_bounds, table.out_of_bounds_ok = int(bounds["count"]), bounds["word"] == "OK"
-        elif average:
+        elif average := LINES["average"].match(text):
             table.average_busbw = number(average["value"])
             table.average_ok = None if average["word"] is None else average["word"] == "OK"
 
-    def _head(self, rank: int | None, text: str, head: re.Match[str]) -> None:
+    def _head(self, rank: int | None, head: re.Match[str]) -> None:
         table = self.current.get(rank)
         # A head before any row of the last one: a second process beside it. Behind rows: the next job.
         if table is None or table.finished or table.rows or table.failed:
@@ -166,12 +146,6 @@ class Reader(PartsReader[Table]):
         table.heads += 1
         table.stepped, table.step = head["way"] == "bytes", int(head["step"] or 2)
         table.min_bytes, table.max_bytes = int(head["min"]), int(head["max"])
-
-    def _version(self, rank: int | None, text: str) -> None:
-        match = LINES["version"].search(text)
-        table = self.current.get(rank)
-        if match and table is not None and not table.finished:
-            table.nccl_version = match["version"]
 
     def _row(self, line: Line, text: str) -> None:
         if not LINES["row_start"].match(text):
@@ -205,9 +179,10 @@ class Reader(PartsReader[Table]):
     def _table(self, rank: int | None, size: int | None = None) -> Table:
         """The table that is open; what comes behind a closing line belongs to the next one, also without a head."""
         table = self._open(rank)
-        if table is None or table.finished or (table.source != rank and size is not None and not _follows(table, size)):
+        if table is None or table.finished:
             return self._begin(rank)
-        return table
+        back = size is not None and table.rows and size <= table.rows[-1].size
+        return self._begin(rank) if back and table.source != rank else table
 
 
 def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -> Row | None:
@@ -253,10 +228,6 @@ def _on(places: Iterable[str]) -> str:
     return f" on {where}" if where else ""
 
 
-def _follows(table: Table, size: int) -> bool:
-    return not table.rows or size > table.rows[-1].size
-
-
 def _apart(tables: Sequence[Table], with_rows: Sequence[Table]) -> bool:
     """Whether processes tested themselves, each alone, or two jobs print at once."""
     single = {(table.devices[0].host, table.devices[0].pid) for table in tables if table.ranks == 1}
@@ -264,13 +235,8 @@ def _apart(tables: Sequence[Table], with_rows: Sequence[Table]) -> bool:
     return (
         len(single) > 1
         or (len({table.source for table in with_rows}) > 1 and not again)
-        or any(table.heads > 1 or _repeated(table) or table.mixed for table in tables)
+        or any(table.heads > 1 or table.listed < len(table.devices) or table.mixed for table in tables)
     )
-
-
-def _repeated(table: Table) -> bool:
-    seen = [device.rank for device in table.devices]
-    return len(set(seen)) != len(seen)
 
 
 read = Reader.read

@@ -12,10 +12,9 @@ import math
 import re
 from typing import Any
 
-from .reading import LogReader, Problems, Several, integer, number, shown
+from .reading import PartsReader, Problems, Several, integer, number, shown
 from .tags import Line
 
-_TABLES = 1024
 _ROWS = 4096
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.{0,200})$")
 _ITEM = re.compile(r"^[-*]\s+(?P<text>\S.{0,200})$")
@@ -51,17 +50,13 @@ class Table:
         return shown(self, "kind", "heading", "device", "columns", "problems", ok=ok, rows=rows)
 
 
-class Reader(LogReader[Several[Table]]):
+class Reader(PartsReader[Table]):
     name = "perf_tables"
     wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tables: list[Table] = []
-        self._heading: str | None = None
-        self._item: str | None = None
-        self._header: tuple[str, ...] | None = None
-        self._table: Table | None = None
+    _heading: str | None = None
+    _item: str | None = None
+    _header: tuple[str, ...] | None = None
+    _table: Table | None = None
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
@@ -71,36 +66,27 @@ class Reader(LogReader[Several[Table]]):
                 self._cells(tuple(cells), text, line.ended)
                 return
             text = cells[0] if cells else ""
-        heading, item = _HEADING.match(text), _ITEM.match(text)
-        if heading:
+        if heading := _HEADING.match(text):
             self._heading, self._item = heading["text"].strip(), None
-        elif item:
+        elif item := _ITEM.match(text):
             self._item = item["text"].strip()
         if text or self._table is None or self._table.rows:
             self._table = self._header = None
 
-    def result(self) -> Several[Table]:
-        self.finish()
-        for table in self._tables:
-            if not table.rows:
-                table.problems.add("no_rows", columns=" | ".join(table.columns)[:120])
+    def found(self) -> Several[Table]:
+        for table in self.parts:
+            table.problems.add_if(not table.rows, "no_rows", columns=" | ".join(table.columns)[:120])
             _judge(table)
-        if not self._tables and not self.problems:
-            self.nothing()
-        return Several("tables", tuple(self._tables), self.problems.all())
+        return self.several("tables", self.parts, self.parts)
 
     def _cells(self, cells: tuple[str, ...], text: str, ended: bool) -> None:
         if cells[0].lower() in _FIRST:
             self._header, self._table = cells[:64], None
         elif self._header is not None and all(_RULE.fullmatch(cell) for cell in cells):
-            if len(self._tables) >= _TABLES:
-                self.problems.add("too_many_tables", most=_TABLES)
-                return
             kind = self._kind()
             # DLPerf's tables stand in running text: what is above them is not about them.
             about = (None, None) if kind == "scaling" else (self._heading, self._item)
-            self._table = Table(self._header, about[0], kind, about[1])
-            self._tables.append(self._table)
+            self._table = self.begin(None, Table(self._header, about[0], kind, about[1]))
         elif self._table is not None:
             values = [number(cell) for cell in cells]
             sound = len(cells) == len(self._table.columns) and None not in values and integer(cells[0]) is not None

@@ -123,6 +123,7 @@ class Test:
 class Reader(PartsReader[Test]):
     name = "perftest"
     wants = "table of perftest"
+    part = Test
 
     def line(self, line: Line) -> None:
         line = self.bare(line)
@@ -137,42 +138,34 @@ class Reader(PartsReader[Test]):
             self._row(line, text)
         elif head:
             self._header(line.rank, text)
-        elif text.endswith("Test") and _LINES["title"].search(text):
-            self._title(line.rank, text)
+        elif text.endswith("Test") and (title := _LINES["title"].search(text)):
+            self._title(line.rank, title)
         elif ":" in text:
             self._settings(line.rank, text)
         if not text[0].isdigit():
-            said, remedy = self.failure(text)
-            if said:
-                self.problems.add("failed", said=said, remedy=remedy)
+            if failed := self.failure(text):
+                self.problems.add("failed", said=failed[0], remedy=failed[1])
             if _LINES["gpu"].search(text):
                 self._test(line.rank).gpu_memory = True
             elif _LINES["note"].match(text) and text[:200] not in (notes := self._test(line.rank).notes):
                 self._test(line.rank).notes = (*notes[:31], text[:200])
 
-    def result(self) -> Several[Test]:
-        self.finish()
+    def found(self) -> Several[Test]:
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         why = f". The log tells of a failure: {failed}" if (failed := self.census.failures()) else ""
         for test in tests:
-            if not test.rows:
-                test.problems.add("no_rows", test=test.title or "without a title", failed=why)
+            test.problems.add_if(not test.rows, "no_rows", test=test.title or "without a title", failed=why)
         return self.several("tests", tests, bool(tests))
 
     # ------------------------------------------------------------------------------------------------------- lines
 
-    def _title(self, rank: int | None, text: str) -> None:
-        test = self.current.get(rank)
+    def _title(self, rank: int | None, title: re.Match[str]) -> None:
         # The title again before any row: the other end of the same test. Behind rows: the next test.
-        if test is None or test.rows or (test.title is not None and test.title != text):
-            test = self.begin(rank, Test())
-        match = _LINES["title"].search(text)
-        if match is not None:
-            test.title, test.verb, test.bidirectional = match[0], match["verb"], bool(match["both"])
+        test = self.open(rank, lambda test: test.rows or test.title not in (None, title[0]))
+        test.title, test.verb, test.bidirectional = title[0], title["verb"], bool(title["both"])
 
     def _settings(self, rank: int | None, text: str) -> None:
-        gid = _LINES["gid"].search(text)
-        if gid:
+        if gid := _LINES["gid"].search(text):
             test = self._test(rank)
             octets = [int(octet) for octet in gid["gid"].split(":")]
             name = ".".join(map(str, octets[12:])) if octets[10:12] == [255, 255] else gid["gid"]
@@ -204,8 +197,7 @@ class Reader(PartsReader[Test]):
 
     def _close(self, rank: int | None, foreign: bool) -> None:
         """perftest draws a line below its rows; a comment is another program's, which may print rows of its own."""
-        test = self.current.get(rank)
-        if test is not None:
+        if test := self.current.get(rank):
             test.closed = test.closed or test.rows > 0
             test.columns = () if test.columns and foreign else test.columns
 
@@ -260,14 +252,11 @@ class Reader(PartsReader[Test]):
         known = test.bandwidth.setdefault(size, row)
         if known is not row and not peak and test.heads == 1 and len(test.bandwidth) == 1:
             test.again.append(row)
-        elif (
-            not peak and abs(known.gigabytes_per_second - row.gigabytes_per_second) <= _SAME * row.gigabytes_per_second
-        ):
-            pass  # the other end, which times for itself
         elif known != row:
-            said = {"one": known.gigabytes_per_second, "other": row.gigabytes_per_second}
-            test.problems.add("two_measurements", size=size, **said)
-            return
+            one, other = known.gigabytes_per_second, row.gigabytes_per_second
+            if peak or abs(one - other) > _SAME * other:  # else the other end, which times for itself
+                test.problems.add("two_measurements", size=size, one=one, other=other)
+                return
         if moved and unit not in fitting:
             said = {"printed": average, "computed": moved[0] / 1e9}
             read = f"read as {fitting[0]}" if fitting else "wrong unit, or not one measurement"
@@ -281,35 +270,29 @@ class Reader(PartsReader[Test]):
             test.problems.add("not_finite/latency", size=size)
             return
         known = test.latency.setdefault(size, row)
-        if known != row:
-            test.problems.add("two_measurements/latency", size=size)
+        test.problems.add_if(known != row, "two_measurements/latency", size=size)
         low, high = row.minimum_us, row.maximum_us
         if low is not None and high is not None and row.average_us is not None and not low <= row.average_us <= high:
             test.problems.add("clock_backwards", size=size)
 
     def _test(self, rank: int | None) -> Test:
         """The test that is open; what comes behind the line below the rows is of the next one."""
-        test = self.current.get(rank)
-        return self.begin(rank, Test()) if test is None or (test.rows and test.closed) else test
+        return self.open(rank, lambda test: test.rows and test.closed)
 
 
 def _once(tests: Iterable[Test]) -> tuple[Test, ...]:
     """Both ends of one measurement print it: two tests that follow each other with the same title and rows are one."""
     found: list[Test] = []
     for test in tests:
-        before = found[-1] if found else None
-        if (
-            before is not None
-            and test.rows
-            and test.title in (None, before.title)
-            and (before.unit, before.bandwidth, before.latency) == (test.unit, test.bandwidth, test.latency)
-        ):
-            before.notes = (*before.notes, "printed by both ends, counted once")
-            before.gids += [gid for gid in test.gids if gid not in before.gids]
-            before.gpu_memory |= test.gpu_memory
-            before.problems.put(*test.problems.all())
+        before = found[-1] if found else Test()
+        same = (before.unit, before.bandwidth, before.latency) == (test.unit, test.bandwidth, test.latency)
+        if not (same and test.rows and test.title in (None, before.title)):
+            found.append(test)
             continue
-        found.append(test)
+        before.notes = (*before.notes, "printed by both ends, counted once")
+        before.gids += [gid for gid in test.gids if gid not in before.gids]
+        before.gpu_memory |= test.gpu_memory
+        before.problems.put(*test.problems.all())
     return tuple(found)
 
 

@@ -53,6 +53,11 @@ class Problems:
         """``name``: CODE, or CODE/WHICH where a code has several texts; ``words``: what its text has in braces."""
         self.put(self.worded(name, **words))
 
+    def add_if(self, wrong: Any, name: str, /, **words: Any) -> None:
+        """As `add`, if something is ``wrong``."""
+        if wrong:
+            self.add(name, **words)
+
     def worded(self, name: str, /, **words: Any) -> Problem:
         own = _TEXTS[self._reader]
         text = own[name] if name in own else _TEXTS["reading"][name]
@@ -174,13 +179,17 @@ Result = TypeVar("Result")
 
 
 class LogReader(Generic[Result]):
-    """Feed a log in pieces; subclasses take the lines and judge at the end."""
+    """Feed a log in pieces; subclasses take the lines and judge at the end.
+
+    ``expected_ranks``: how many were started; None: believe the log.
+    """
 
     name = ""  # of the reader in problems.yml
     wants = ""  # what is looked for, for the message of a log without it
     needles: Sequence[bytes] | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, expected_ranks: int | None = None) -> None:
+        self.expected_ranks = expected_ranks
         self.census = Census()
         self.problems = Problems(self.name)
         self.demultiplexer = Demultiplexer(self.needles)
@@ -216,15 +225,17 @@ class LogReader(Generic[Result]):
         """Whole lines, none of them begun before. Must find just what `slow` finds."""
         self.slow(lines)
 
-    def finish(self) -> None:
+    def result(self) -> Result:
+        """The end of the log, and what it says."""
         for line in self.demultiplexer.rest():
             self._take(line)
+        return self.found()
 
     def line(self, line: Line) -> None:
         raise NotImplementedError
 
-    def result(self) -> Result:
-        """The end of the log, and what it says."""
+    def found(self) -> Result:
+        """What all lines say."""
         raise NotImplementedError
 
     def _take(self, line: Line) -> None:
@@ -234,13 +245,12 @@ class LogReader(Generic[Result]):
         else:
             self.line(line._replace(text=_COLOUR.sub("", line.text)) if "\x1b" in line.text else line)
 
-    def failure(self, text: str) -> tuple[str, str]:
-        """What the program prints in this line when it fails, and what to do; both empty if it does not fail."""
+    def failure(self, text: str) -> tuple[str, str] | None:
+        """What the program prints in this line when it fails, and what to do; None if it does not fail."""
         for pattern, remedy in _FAILURES[self.name].items():
-            match = re.search(pattern, text)
-            if match:
+            if match := re.search(pattern, text):
                 return match[0].strip(), remedy
-        return "", ""
+        return None
 
     def nothing(self) -> None:
         """Say that what was looked for is not there, and what is."""
@@ -259,9 +269,10 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
 
     MOST = 1024
     MOST_RANKS = 1024
+    part: type[Part]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, expected_ranks: int | None = None) -> None:
+        super().__init__(expected_ranks)
         self.parts: list[Part] = []
         self.current: dict[int | None, Part] = {}
         self.left_out = self.rows = 0
@@ -276,13 +287,17 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
             rank = int(task[1]) if task else self._labels.setdefault(label, -1 - len(self._labels))
         return line._replace(rank=rank, text=text)
 
-    def several(self, name: str, parts: Iterable[Part], measured: bool) -> Several[Part]:
+    def several(self, name: str, parts: Iterable[Part], measured: Any, **more: Any) -> Several[Part]:
         """The result; if nothing was measured, it says so."""
-        if self.left_out:
-            self.problems.add(f"too_many_{name}", most=self.MOST, left_out=self.left_out)
+        self.problems.add_if(self.left_out, f"too_many_{name}", most=self.MOST, left_out=self.left_out)
         if not measured and not self.problems:
             self.nothing()
-        return Several(name, tuple(parts), self.problems.all())
+        return Several(name, tuple(parts), self.problems.all(), more)
+
+    def open(self, rank: int | None, done: Callable[[Part], Any]) -> Part:
+        """The part of this rank that is open; a new one where there is none, or what is there is ``done``."""
+        part = self.current.get(rank)
+        return self.begin(rank, self.part()) if part is None or done(part) else part
 
     def begin(self, rank: int | None, part: Part) -> Part:
         if len(self.parts) < self.MOST:
@@ -390,14 +405,11 @@ class Kept:
 
     def add_all(self, count: int, entry_at: Callable[[int], Any]) -> None:
         """As `add` of ``entry_at(0)`` to ``entry_at(count - 1)``; only those that are kept are made."""
-        position = 0
-        while position < count:
-            skipped = min(-self.seen % self._stride, count - position)
-            self.seen += skipped
-            position += skipped
-            if position < count:
-                self.add(entry_at(position))
-                position += 1
+        before = self.seen
+        for position in range(-before % self._stride, count, self._stride):
+            self.seen = before + position
+            self.add(entry_at(position))
+        self.seen = before + count
 
     def add(self, entry: Any) -> None:
         if self.seen % self._stride == 0:

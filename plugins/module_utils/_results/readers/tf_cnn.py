@@ -147,11 +147,9 @@ class _Found:
                     self.totals.append(float(match["total"]))
             return stepped
         for key in ("batch_size_global", "batch_size_per_device"):
-            found = _LINES[key].search(text)
-            if found:
+            if found := _LINES[key].search(text):
                 self.parameters.setdefault(key, found[1])
-        parameter = _LINES["parameter"].match(text.strip())
-        if parameter:
+        if parameter := _LINES["parameter"].match(text.strip()):
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return stepped
 
@@ -203,14 +201,11 @@ def _step_line(text: bytes, rank: bytes) -> StepLine:
 
 
 class Reader(LogReader[RunResult]):
-    """``expected_ranks``: how many ranks were started; None: believe the log."""
-
     name = "tf_cnn"
     wants = "step line, total or machine line"
 
     def __init__(self, expected_ranks: int | None = None) -> None:
-        super().__init__()
-        self._expected = expected_ranks
+        super().__init__(expected_ranks)
         self._plain = _Found()
         # The second reading: a web page's listing, where each line begins with its own number ("91   images/sec" is
         # line 9, step 1). Kept beside the first one until a line does not fit; until then every line is looked at.
@@ -237,9 +232,7 @@ class Reader(LogReader[RunResult]):
                     continue
             self.slow(part)
 
-    def result(self) -> RunResult:
-        """End of the output."""
-        self.finish()
+    def found(self) -> RunResult:
         if self._untagged_lines >= _UNGLUE_MINIMUM and self._unglued is not None and self._unglued.steps.seen:
             return self._judge(self._unglued, numbered=True)
         return self._judge(self._plain, numbered=False)
@@ -252,7 +245,10 @@ class Reader(LogReader[RunResult]):
             return
         if mark >= 0:
             self._no_listing()
-            self._machine_line(line.rank, line.text[mark:])
+            record = machine.record_of(line.text[mark:], line.rank, self.problems)
+            foreign = record and machine.is_foreign(record, line.rank, self.problems)
+            if record and not foreign and len(self._machine) < RECORD_LIMIT:
+                self._machine.append((line.rank, record))
         elif line.rank is None:
             self._listing(line.text.strip(), line.ended)
         known = len(self._plain.parameters)
@@ -262,7 +258,7 @@ class Reader(LogReader[RunResult]):
                 self._narrow()
             elif stepped and line.rank is not None:
                 # Each rank prints its header before its steps: when all have stepped, no header is to come.
-                world = self._expected or _world(self._plain, [])
+                world = self.expected_ranks or _world(self._plain, [])
                 self._begun = world is not None and len(self._plain.last) >= world
                 self._narrow()
 
@@ -286,31 +282,22 @@ class Reader(LogReader[RunResult]):
         header = (needle for key, needle in _ONCE.items() if key not in self._plain.parameters)
         self.demultiplexer.needles = _NEEDLES if self._begun else (*_NEEDLES, _HEADER, *header)
 
-    def _machine_line(self, tag: int | None, text: str) -> None:
-        record = machine.record_of(text, tag, self.problems)
-        if record is None or machine.is_foreign(record, tag, self.problems):
-            return
-        if len(self._machine) < RECORD_LIMIT:
-            self._machine.append((tag, record))
-
     # ----------------------------------------------------------------------------------------------------- judgement
 
     def _judge(self, found: _Found, numbered: bool) -> RunResult:
         problem = self.problems.add
         records = [record for _tag, record in self._machine]
         separate = len(records) > 1 and all(record["world"] == 1 for record in records)
-        if separate:
-            problem("not_one_job", count=len(records))
+        self.problems.add_if(separate, "not_one_job", count=len(records))
         ranks = self._ranks(found, separate)
-        said = self._expected or (None if separate else _world(found, records))
+        said = self.expected_ranks or (None if separate else _world(found, records))
         self._complete(ranks, found, said or (None if separate else len(found.totals) or None))
         self._sane(ranks, found, records)
 
         totals = tuple(found.totals)
         sound = [total for total in totals if math.isfinite(total)]
         lowest = min(sound, default=None)
-        if len(sound) < len(totals):
-            problem("speed_not_finite/total")
+        self.problems.add_if(len(sound) < len(totals), "speed_not_finite/total")
         apart = not found.last and not records and len(found.at_end) == len(totals) > 1
         apart = apart and all(
             abs(step.images_per_second - total) <= TOLERANCE * total + _STEP_ROUNDING
@@ -320,8 +307,7 @@ class Reader(LogReader[RunResult]):
             problem("not_one_job/totals", count=len(totals))
         elif lowest is not None and max(sound) - lowest > TOLERANCE * lowest + 2 * _TOTAL_ROUNDING:
             problem("totals_disagree", lowest=lowest, highest=max(sound))
-        if not totals and (ranks or found.steps.seen):
-            problem("missing_total")
+        self.problems.add_if(not totals and (ranks or found.steps.seen), "missing_total")
         sum_of_ranks = math.fsum(rank.images_per_second for rank in ranks) if ranks and not found.again else None
         agree: bool | None = None
         relative: float | None = None
@@ -354,20 +340,15 @@ class Reader(LogReader[RunResult]):
             host = record.get("host")
             name, speed = host if isinstance(host, str) else None, float(record["images_per_second"])
             results[rank] = RankResult(rank, name, speed, "machine_line", machine.loss_of(record), record)
-        last = found.last
         for rank, (before, after) in found.back.items():
             self.problems.add("steps_go_back", rank=rank, before=before, after=after)
-        end = max((step.step for step in last.values()), default=0)
-        behind = sorted(rank for rank, step in last.items() if step.step < end)
-        if behind:
-            self.problems.add("unfinished", ranks=names(behind), end=end)
-        for rank, step in last.items():
-            if rank not in results:
-                results[rank] = RankResult(rank, None, step.images_per_second, "step_line", step.loss)
-        if results:
-            return tuple(results[rank] for rank in sorted(results))
-        # No marks at all: the lines of the last step are one per rank, but of which one is not known.
-        return tuple(RankResult(None, None, step.images_per_second, "step_line", step.loss) for step in found.at_end)
+        end = max((step.step for step in found.last.values()), default=0)
+        behind = sorted(rank for rank, step in found.last.items() if step.step < end)
+        self.problems.add_if(behind, "unfinished", ranks=names(behind), end=end)
+        # Without any mark the lines of the last step are one per rank, but of which one is not known.
+        steps = [step for rank, step in found.last.items() if rank not in results] or ([] if results else found.at_end)
+        stepped = [RankResult(step.rank, None, step.images_per_second, "step_line", step.loss) for step in steps]
+        return tuple(sorted([*results.values(), *stepped], key=lambda result: result.rank or 0))
 
     def _complete(self, ranks: tuple[RankResult, ...], found: _Found, world: int | None) -> None:
         if world is None or not (ranks or found.totals) or len(ranks) == world:
@@ -383,12 +364,9 @@ class Reader(LogReader[RunResult]):
             self.problems.add("missing_ranks", world=world, ranks=len(ranks), without=without)
 
     def _sane(self, ranks: tuple[RankResult, ...], found: _Found, records: list[dict[str, Any]]) -> None:
-        if machine.weights_differ(records):
-            self.problems.add("weights_differ")
-        if found.sick_speed:
-            self.problems.add("speed_not_finite", ranks=names(who(rank) for rank in found.sick_speed))
-        if found.cut is not None:
-            self.problems.add("cut_line", figure=found.cut)
+        self.problems.add_if(machine.weights_differ(records), "weights_differ")
+        self.problems.add_if(found.sick_speed, "speed_not_finite", ranks=names(who(rank) for rank in found.sick_speed))
+        self.problems.add_if(found.cut is not None, "cut_line", figure=found.cut)
         if found.sick_loss or any(rank.loss is not None and not math.isfinite(rank.loss) for rank in ranks):
             self.problems.add("loss_not_finite")
 

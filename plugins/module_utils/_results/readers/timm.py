@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any, Mapping
 
-from .reading import RECORD_LIMIT, LogReader, Several, positive, who
+from .reading import RECORD_LIMIT, PartsReader, Several, positive, who
 from .tags import Line
 
 _DELIMITER = "--result"
@@ -65,27 +65,26 @@ class _Voice:
     layout: str | None = None
 
 
-class Reader(LogReader[Several[Measured]]):
+class Reader(PartsReader[Measured]):
     name = "timm"
     wants = "result of timm's benchmark.py (--result and JSON, or CSV with train_samples_per_sec)"
+    MOST = RECORD_LIMIT
 
     def __init__(self) -> None:
         super().__init__()
         self._voices: dict[int | None, _Voice] = {}
-        self._found: list[Measured] = []
 
     def line(self, line: Line) -> None:
         text = line.text.strip()
         if line.rank not in self._voices and len(self._voices) >= RECORD_LIMIT:
             return
         voice = self._voices.setdefault(line.rank, _Voice())
-        said, reduced = _PRECISION.search(text), _REDUCED.search(text)
-        if said:
+        if said := _PRECISION.search(text):
             voice.precision, voice.layout = _FORMATS.get(said["precision"], said["precision"]), said["layout"]
-        elif reduced:
+        elif reduced := _REDUCED.search(text):
             self.problems.add("batch_reduced", who=who(line.rank), batch=reduced["batch"])
         elif text == _DELIMITER:
-            self._cut(line.rank, voice)
+            self.problems.add_if(voice.parts is not None, "unfinished", who=who(line.rank))
             voice.parts, voice.size, voice.header = [], 0, None
         elif voice.parts is not None:
             self._json(line, voice, voice.parts)
@@ -147,26 +146,16 @@ class Reader(LogReader[Several[Measured]]):
                 continue
             if step and batch and rate > batch / step * 1e3 * _ROUNDING:
                 problem("rate_disagrees", kind=kind, rate=rate, batch=batch, step=step)
-            if len(self._found) >= RECORD_LIMIT:
-                self.problems.add("too_many_results", most=RECORD_LIMIT)
-                return
             images, pixels = (int(value) if value else None for value in (batch, size))
-            self._found.append(Measured(rank, model, kind, rate, step, images, pixels, voice.precision, voice.layout))
+            said = Measured(rank, model, kind, rate, step, images, pixels, voice.precision, voice.layout)
+            self.begin(rank, said)
 
-    def _cut(self, rank: int | None, voice: _Voice) -> None:
-        if voice.parts is not None:
-            self.problems.add("unfinished", who=who(rank))
-
-    def result(self) -> Several[Measured]:
-        self.finish()
+    def found(self) -> Several[Measured]:
         for rank, voice in self._voices.items():
-            self._cut(rank, voice)
-            voice.parts = None
-        if not self._found and not self.problems:
-            self.nothing()
-        alone = len({each.rank for each in self._found}) == 1
-        figures = [each.figure(alone) for each in self._found if each.kind == "train"]
-        return Several("results", tuple(self._found), self.problems.all(), {"figures": figures})
+            self.problems.add_if(voice.parts is not None, "unfinished", who=who(rank))
+        alone = len({each.rank for each in self.parts}) == 1
+        figures = [each.figure(alone) for each in self.parts if each.kind == "train"]
+        return self.several("results", self.parts, self.parts, figures=figures)
 
 
 read = Reader.read

@@ -18,7 +18,7 @@ import re
 from typing import Any, Mapping, Sequence
 
 from . import machine
-from .reading import RECORD_LIMIT, LogReader, Problems, Several, finite, names, number, shown, spread, who
+from .reading import RECORD_LIMIT, PartsReader, Problems, Several, finite, names, number, shown, spread, who
 from .tables import Patterns
 from .tags import Line
 
@@ -30,7 +30,7 @@ _FILE_LIMIT = 1 << 25  # bytes of a --json file
 _LINES = Patterns("torch_ranks.yml")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Run:
     """One run: the records of its ranks in their order (images/s).
 
@@ -40,11 +40,11 @@ class Run:
 
     ranks: tuple[Mapping[str, Any], ...]
     world: int
-    total: float | None
     sum_of_ranks: float
-    relative_difference: float | None
-    agree: bool | None
-    problems: Problems
+    total: float | None = None
+    relative_difference: float | None = None
+    agree: bool | None = None
+    problems: Problems = dataclasses.field(default_factory=lambda: Problems("torch_ranks"))
 
     def as_dict(self) -> dict[str, Any]:
         speeds = [float(record["images_per_second"]) for record in self.ranks]
@@ -61,19 +61,15 @@ class Run:
         )
 
 
-class Reader(LogReader[Several[Run]]):
-    """``expected_ranks``: how many ranks were started; None: believe the log.
-
-    Of the only run the result has the figures at the top as well; with none or several they are None there.
-    """
+class Reader(PartsReader[Run]):
+    """Of the only run the result has the figures at the top as well; with none or several they are None there."""
 
     name = "torch_ranks"
     wants = "machine line (ROCEMESH {...})"
     needles = (machine.NEEDLE, b" img/s/rank ")
 
     def __init__(self, expected_ranks: int | None = None) -> None:
-        super().__init__()
-        self._expected = expected_ranks
+        super().__init__(expected_ranks)
         self._runs: list[dict[int, Mapping[str, Any]]] = []
         self._times: dict[int, int] = {}  # rank -> how many records it has
         self._records = 0
@@ -88,43 +84,35 @@ class Reader(LogReader[Several[Run]]):
             if (start and not start.startswith(b"{")) or len(self._file) > _FILE_LIMIT:
                 self._file = None
 
-    def result(self) -> Several[Run]:
-        self.finish()
+    def found(self) -> Several[Run]:
         if not self._records and self._file:
             self._json_file(bytes(self._file))
-        runs = [_judge(list(records.values()), self._expected) for records in self._runs]
-        runs += [_judge([record], self._expected) for tag in sorted(self._alone) for record in self._alone[tag]]
+        runs = [_judge(list(records.values()), self.expected_ranks) for records in self._runs]
+        runs += [_judge([record], self.expected_ranks) for tag in sorted(self._alone) for record in self._alone[tag]]
         if len(self._alone) > 1:
             self.problems.add("not_one_job", count=len(self._alone))
         elif len(runs) > 1:
             self.problems.add("several_runs", runs=len(runs))
-        if self._records > RECORD_LIMIT:
-            self.problems.add("too_many_records", records=self._records, most=RECORD_LIMIT)
-        if not runs and not self.problems:
-            self.nothing()
+        many = self._records > RECORD_LIMIT
+        self.problems.add_if(many, "too_many_records", records=self._records, most=RECORD_LIMIT)
         only: dict[str, Any] = runs[0].as_dict() if len(runs) == 1 else {"per_rank": []}
-        return Several("runs", tuple(runs), self.problems.all(), {key: only.get(key) for key in _AT_THE_TOP})
+        return self.several("runs", runs, runs, **{key: only.get(key) for key in _AT_THE_TOP})
 
     def line(self, line: Line) -> None:
         if machine.MARK in line.text:
             for part in line.text.split("ROCEMESH ")[1:]:  # two in one line where a newline was lost
-                record = machine.record_of("ROCEMESH " + part, line.rank, self.problems)
-                if record is not None:
+                if record := machine.record_of("ROCEMESH " + part, line.rank, self.problems):
                     self._add(line.rank, record)
         for match in _LINES["text"].finditer(line.text):
             if line.ended or match.end() < len(line.text):
                 self._text(line.rank, match)
 
     def _text(self, tag: int | None, match: re.Match[str]) -> None:
-        speed, total, loss = number(match["speed"]), number(match["total"]), number(match["loss"] or "")
+        loss = number(match["loss"] or "")
         record: dict[str, Any] = {
-            "rank": int(match["rank"]),
-            "world": int(match["world"]),
-            "images_per_second": speed,
-            "total_images_per_second": total,
-            "batch_size": int(match["batch_size"]),
-            "image_size": int(match["image_size"]),
-            "parameters": int(match["parameters"]),
+            **{key: int(match[key]) for key in ("rank", "world", "batch_size", "image_size", "parameters")},
+            "images_per_second": number(match["speed"]),
+            "total_images_per_second": number(match["total"]),
             "step": {f"{key}_ms": number(match[key]) for key in ("mean", "min", "max")},
             "allreduce_ms": number(match["allreduce"]),
             "loss": loss if loss is not None and math.isfinite(loss) else None,
@@ -156,9 +144,7 @@ class Reader(LogReader[Several[Run]]):
 
     def _json_file(self, data: bytes) -> None:
         try:
-            content = json.loads(data)
-            records = content["ranks"]
-            for record in records:
+            for record in json.loads(data)["ranks"]:
                 machine.check(record)
                 self._add(None, dict(record))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
@@ -166,28 +152,24 @@ class Reader(LogReader[Several[Run]]):
 
 
 def _judge(records: Sequence[Mapping[str, Any]], expected: int | None) -> Run:
-    problems = Problems(Reader.name)
     records = sorted(records, key=lambda record: int(record["rank"]))
     worlds = sorted({record["world"] for record in records})
     world = expected or worlds[-1]
-    if len(worlds) > 1 or world != worlds[-1]:
-        problems.add("worlds_differ", worlds=names(worlds), world=world)
+    run = Run(tuple(records), world, math.fsum(float(record["images_per_second"]) for record in records))
+    problems = run.problems
+    problems.add_if(len(worlds) > 1 or world != worlds[-1], "worlds_differ", worlds=names(worlds), world=world)
     missing = sorted(set(range(min(world, RECORD_LIMIT))) - {record["rank"] for record in records})
-    if missing:
-        problems.add("missing_ranks", world=world, records=len(records), missing=names(missing))
-    if machine.weights_differ(records):
-        problems.add("weights_differ")
+    problems.add_if(missing, "missing_ranks", world=world, records=len(records), missing=names(missing))
+    problems.add_if(machine.weights_differ(records), "weights_differ")
     sick = [record["rank"] for record in records if record.get("loss_finite") is False]
-    if sick:
-        problems.add("loss_not_finite", ranks=names(sick))
+    problems.add_if(sick, "loss_not_finite", ranks=names(sick))
     for key in ("batch_size", "image_size", "precision", "backend", "batches", "torch", "cuda"):
         values = sorted({str(record[key]) for record in records if record.get(key) is not None})
-        if len(values) > 1:
-            problems.add("ranks_differ", key=key, values=names(values))
+        problems.add_if(len(values) > 1, "ranks_differ", key=key, values=names(values))
     for record in records:
         _own(record, problems)
-    total, sum_of_ranks, relative, agree = _total(records, problems)
-    return Run(tuple(records), world, total, sum_of_ranks, relative, agree, problems)
+    _total(run)
+    return run
 
 
 def _own(record: Mapping[str, Any], problems: Problems) -> None:
@@ -197,11 +179,9 @@ def _own(record: Mapping[str, Any], problems: Problems) -> None:
     step = record.get("step")
     steps = {key: machine.real(value) for key, value in step.items()} if isinstance(step, Mapping) else {}
     for key, value in [*times.items(), *steps.items()]:
-        if value is not None and value <= 0:
-            problems.add("clock_backwards", rank=rank, key=key, value=value)
+        problems.add_if(value is not None and value <= 0, "clock_backwards", rank=rank, key=key, value=value)
     wall, busy = times["wall_seconds"], times["busy_seconds"]
-    if wall and busy and busy > wall * (1 + _OWN):
-        problems.add("clock_backwards/busy", rank=rank, busy=busy, wall=wall)
+    problems.add_if(wall and busy and busy > wall * (1 + _OWN), "clock_backwards/busy", rank=rank, busy=busy, wall=wall)
     low, middle, high = (steps.get(key) for key in ("min_ms", "median_ms", "max_ms"))
     middle = steps.get("mean_ms") if middle is None else middle
     if low is not None and middle is not None and high is not None and not low <= middle <= high:
@@ -214,25 +194,20 @@ def _own(record: Mapping[str, Any], problems: Problems) -> None:
             problems.add("record_contradicts_itself", rank=rank, computed=computed, **said)
 
 
-def _total(
-    records: Sequence[Mapping[str, Any]], problems: Problems
-) -> tuple[float | None, float, float | None, bool | None]:
-    sum_of_ranks = math.fsum(float(record["images_per_second"]) for record in records)
-    rounding = math.fsum(float(record.get("rounding", 0)) for record in records)
-    totals = finite(machine.real(record.get("total_images_per_second")) for record in records)
+def _total(run: Run) -> None:
+    rounding = math.fsum(float(record.get("rounding", 0)) for record in run.ranks)
+    totals = finite(machine.real(record.get("total_images_per_second")) for record in run.ranks)
     if not totals or min(totals) <= 0:
-        problems.add("missing_total")
-        return None, sum_of_ranks, None, None
-    total = min(totals)
+        run.problems.add("missing_total")
+        return
+    lowest, highest = min(totals), max(totals)
     # In the text form each rank's total is its own speed times the ranks: there they differ as the ranks do.
-    if not rounding and max(totals) - total > TOLERANCE * total:
-        problems.add("totals_disagree", lowest=total, highest=max(totals))
-    relative = (sum_of_ranks - total) / total
-    agree = abs(sum_of_ranks - total) <= TOLERANCE * total + rounding
-    if not agree:
-        said = {"sum": sum_of_ranks, "total": total, "percent": 100 * relative}
-        problems.add("inconsistent_total", ranks=len(records), **said)
-    return total, sum_of_ranks, relative, agree
+    apart = not rounding and highest - lowest > TOLERANCE * lowest
+    run.problems.add_if(apart, "totals_disagree", lowest=lowest, highest=highest)
+    run.total, run.relative_difference = lowest, (run.sum_of_ranks - lowest) / lowest
+    run.agree = abs(run.sum_of_ranks - lowest) <= TOLERANCE * lowest + rounding
+    said = {"sum": run.sum_of_ranks, "total": lowest, "percent": 100 * run.relative_difference}
+    run.problems.add_if(not run.agree, "inconsistent_total", ranks=len(run.ranks), **said)
 
 
 read = Reader.read
