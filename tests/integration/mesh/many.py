@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import parse_version
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh.fleet import NETWORK, Fleet
@@ -68,7 +68,7 @@ def ended(
     for _attempt in range(4):
         done = run()
         finished = done.returncode == STOOD_STILL and len(by_rank(done.stdout)) == ranks
-        if not (finished and parse_version(version).major == 5):
+        if not (finished and major_of(version) == 5):
             break
     return done
 

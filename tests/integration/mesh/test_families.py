@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import parse_version
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
@@ -60,7 +60,7 @@ def test_a_collective_runs_in_the_family_of_the_run_network(
     nodes, subnet = network
     mpirun = str(open_mpi_5) if major == 5 else "/usr/bin/mpirun"
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=True).stdout
-    if parse_version(version).major != major:
+    if major_of(version) != major:
         pytest.skip("the distribution's Open MPI is not version 4")
     hosts = [Host(node.name, node.address) for node in nodes.nodes]
     program = [many.PYTHON, "-c", ALLREDUCE, "3", "65536"]

@@ -24,7 +24,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import Diagnosis, diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import parse_version
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 
 from tests.integration.mesh import many
@@ -65,7 +65,7 @@ def fixture_place() -> Iterator[Path]:
 @pytest.fixture(scope="module", name="version")
 def fixture_version() -> str:
     said = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=True).stdout
-    if parse_version(said).major != 4:
+    if major_of(said) != 4:
         pytest.skip("the distribution's Open MPI is not version 4, whose words and daemon (orted) are told apart here")
     return said
 

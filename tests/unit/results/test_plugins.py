@@ -209,4 +209,3 @@ def test_documentation_and_argument_spec_agree() -> None:
     documented = yaml.safe_load(run_report.DOCUMENTATION)["options"]
     assert documented["simulated_layers"]["choices"] == list(summary.LAYERS)
     assert documented["simulated_layers"]["default"] == list(summary.SIMULATED_LAYERS)
-    assert set(documented["evidence"]["suboptions"]) == set(summary.EVIDENCE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.counters import Due
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits, speed
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import speed
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures.limits import Limit
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import analysis
 
@@ -96,7 +96,7 @@ def test_share_of_links_follows_the_counters(
 def test_nvlink_is_the_limit_of_a_tree_that_fills_more_than_half_its_links(
     gb_s: float, nvlink: float | None, state: str
 ) -> None:
-    limit = None if nvlink is None else limits.nvlink_gbyte_per_s(nvlink)
+    limit = None if nvlink is None else Limit("NVLinks of a GPU", nvlink, "GB/s", "")
     found = speed.judge(ranks(seconds_for(gb_s, 16), 16), WIRE, 2, None, seen=(1.0, 1.0), nvlink=limit)
     assert found.state == state and bool(found.nvlink_share) is (state == "good" and gb_s < 20)
 

@@ -9,14 +9,12 @@ import json
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from ..._layer import LayerError
-from ..readers.reading import picked
 from .limits import bus_gbyte_per_s
 from .statistics import describe, groups, scaling
 
 KINDS = ("bandwidth", "scaling", "scoring", "training", "nccl_tests", "perftest", "advice", "input")
 # A bandwidth that a file prints beside size and time has to follow from them; both are rounded when they are written.
 GB_S_TOLERANCE = 0.01
-_SPREAD = ("count", "median", "mean", "stdev", "iqr", "mad", "cv", "low", "high", "confidence")
 _UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, LayerError)
 
 
@@ -37,18 +35,19 @@ def read(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
         if kind not in documents:
             continue
         document = documents[kind]
-        said = _list(document.get("problems"))
-        problems = [str(each.get("message", each) if isinstance(each, Mapping) else each) for each in said]
+        said, results = (document.get(key) for key in ("problems", "results"))
+        problems = [
+            str(each.get("message", each) if isinstance(each, Mapping) else each)
+            for each in (said if isinstance(said, (list, tuple)) else ())
+        ]
+        rows: list[dict[str, Any]] = []
         if document.get("kind", kind) != kind:
             problems.append(f"{kind}.json says that it is {document['kind']!r}: not read")
-            rows: list[dict[str, Any]] = []
+        elif not isinstance(results, (list, tuple)):
+            problems.append(f"{kind}.json has no list of results")
         else:
-            if not isinstance(document.get("results"), (list, tuple)):
-                problems.append(f"{kind}.json has no list of results")
-            results = _list(document.get("results"))
             rows = list(_rows(kind, results, problems))
-            if kind == "scaling":
-                rows = _compared(rows, problems)
+            rows = _compared(rows, problems) if kind == "scaling" else rows
         found[kind] = {
             # What does not say that it is real is not taken for real.
             "simulated": document.get("simulated") is not False,
@@ -71,9 +70,8 @@ def _rows(kind: str, results: Sequence[Any], problems: list[str]) -> Iterator[di
 
 
 def _scaling_row(entry: Any, problems: list[str]) -> dict[str, Any]:
-    repeats = _positive(entry["repeats"], "repeats")
-    nodes = _whole(entry["nodes"], "nodes")
-    gpus_per_node = _whole(entry["gpus_per_node"], "gpus_per_node")
+    repeats = _figures(entry, "repeats")
+    nodes, gpus_per_node = _whole(entry, "nodes"), _whole(entry, "gpus_per_node")
     row = {
         "case": f"{nodes}n{gpus_per_node}g",
         "nodes": nodes,
@@ -82,7 +80,7 @@ def _scaling_row(entry: Any, problems: list[str]) -> dict[str, Any]:
         "precision": _name(entry, "precision"),
         "batch": _batch(entry),
         "repeats": repeats,
-        **picked(describe(repeats), *_SPREAD),
+        **vars(describe(repeats)),
     }
     for key in ("mean", "median"):
         printed = entry.get(key)
@@ -106,8 +104,7 @@ def _compared(rows: list[dict[str, Any]], problems: list[str]) -> list[dict[str,
 
 
 def _bandwidth_row(entry: Any, problems: list[str]) -> dict[str, Any]:
-    ranks, size = _whole(entry["ranks"], "ranks"), _positive([entry["size_bytes"]], "size_bytes")[0]
-    seconds = _positive(entry["seconds"], "seconds")
+    ranks, size, seconds = _whole(entry, "ranks"), _positive(entry, "size_bytes"), _figures(entry, "seconds")
     spread = describe(seconds)
     row = {
         "network": _name(entry, "network"),
@@ -136,26 +133,25 @@ def _bandwidth_row(entry: Any, problems: list[str]) -> dict[str, Any]:
 
 
 def _training_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
-    compute = _positive([entry["compute_s"]], "compute_s")[0]
-    comm = _finite(entry["comm_s"], "comm_s")
+    compute, comm = _positive(entry, "compute_s"), _positive(entry, "comm_s", zero=True)
     return {
         "model": _name(entry, "model"),
         "batch": _batch(entry),
-        "ranks": None if entry.get("ranks") is None else _whole(entry["ranks"], "ranks"),
+        "ranks": None if entry.get("ranks") is None else _whole(entry, "ranks"),
         "compute_s": compute,
         "comm_s": comm,
         "comm_share": comm / (compute + comm),
         # The rule of MXNet's own page: ideally the cost is less than the time to compute a batch.
         "comm_below_compute": comm < compute,
-        "images_per_second": _positive([entry["img_s"]], "img_s")[0],
+        "images_per_second": _positive(entry, "img_s"),
     }
 
 
 def _scoring_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
     return {
         "model": _name(entry, "model"),
-        "batch": _whole(entry["batch"], "batch"),
-        "images_per_second": _positive([entry["img_s"]], "img_s")[0],
+        "batch": _whole(entry, "batch"),
+        "images_per_second": _positive(entry, "img_s"),
     }
 
 
@@ -163,15 +159,9 @@ def _given_row(entry: Any, _problems: list[str]) -> dict[str, Any]:
     """A result of another tool, as its reader gives it: the plain figures and texts, under their own names."""
     if not isinstance(entry, Mapping):
         raise TypeError("not an object")
-    flat = {str(key): value for key, value in entry.items() if isinstance(value, (int, float, str))}
-    nested = {
-        f"{key}.{inner}": value
-        for key, found in entry.items()
-        if isinstance(found, Mapping)
-        for inner, value in found.items()
-        if isinstance(value, (int, float, str))
-    }
-    return {**flat, **nested}
+    nested = [(key, found) for key, found in entry.items() if isinstance(found, Mapping)]
+    everything = {**entry, **{f"{key}.{inner}": value for key, found in nested for inner, value in found.items()}}
+    return {str(key): value for key, value in everything.items() if isinstance(value, (int, float, str))}
 
 
 _Row = Callable[[Any, List[str]], Dict[str, Any]]
@@ -203,10 +193,6 @@ def single_gpu(
     return None, f"one GPU was measured with {measured}; {run}" if measured else ""
 
 
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else []
-
-
 def _name(entry: Mapping[str, Any], key: str) -> str:
     return str(entry.get(key) or "unknown")
 
@@ -216,26 +202,28 @@ def _batch(entry: Mapping[str, Any]) -> int | str | None:
     return value if value is None or (isinstance(value, int) and not isinstance(value, bool)) else str(value)
 
 
-def _finite(value: Any, thing: str) -> float:
-    if not _figure(value) or value < 0:
-        raise ValueError(f"{thing} is {str(value)[:60]}")
-    return float(value)
-
-
 def _figure(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
-def _positive(values: Any, thing: str) -> list[float]:
+def _positive(entry: Mapping[str, Any], key: str, *, zero: bool = False) -> float:
+    """Raises KeyError, ValueError. ``zero``: it may be 0."""
+    value = entry[key]
+    if not _figure(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{key} is {str(value)[:60]}")
+    return float(value)
+
+
+def _figures(entry: Mapping[str, Any], key: str) -> list[float]:
+    """As `_positive`, of a list."""
+    values = entry[key]
     if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError(f"{thing} is {values!r}, not a list of figures")
-    for value in values:
-        if _finite(value, thing) <= 0:
-            raise ValueError(f"{thing} holds {value!r}")
-    return [float(value) for value in values]
+        raise ValueError(f"{key} is {values!r}, not a list of figures")
+    return [_positive({key: value}, key) for value in values]
 
 
-def _whole(value: Any, thing: str) -> int:
+def _whole(entry: Mapping[str, Any], key: str) -> int:
+    value = entry[key]
     if not isinstance(value, int) or not _figure(value) or value < 1:
-        raise ValueError(f"{thing} is {value!r}, not a whole number from 1 on")
+        raise ValueError(f"{key} is {value!r}, not a whole number from 1 on")
     return value

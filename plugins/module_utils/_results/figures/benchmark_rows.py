@@ -13,6 +13,8 @@ from typing import Any, Dict, Mapping, Sequence
 _ASKED_TOO_EARLY = re.compile(r"Couldn't connect to|Unable to init the socket connection")
 # Both ends time the same transfer for themselves. Above this they did not mean the same.
 ENDS_MARGIN = 0.05
+# What a row says of its in-place and its out-of-place half, by the reader's names.
+_OF_A_HALF = {"us": "time_us", "algbw_gb_s": "algbw", "busbw_gb_s": "busbw", "wrong": "wrong"}
 
 Result = Dict[str, Any]
 
@@ -20,37 +22,23 @@ Result = Dict[str, Any]
 def nccl_tests(read: Mapping[str, Any], log: str = "") -> Result:
     """``results`` (one row per table and size), ``settings``, ``problems`` (texts) of one log. ``read``: what reader
     `nccl_tests` returns as a dictionary."""
-    rows: list[Result] = []
+    rows = []
     settings: Result = {"log": log, "one_job": read.get("one_job")}
     for table in read["tables"]:
         for row in table["rows"]:
-            rows.append(
-                _known(
-                    {
-                        "collective": table["collective"],
-                        "ranks": table["ranks"],
-                        "hosts": len(table["hosts"]) or None,
-                        "size_bytes": row["size"],
-                        "type": row["type"],
-                        **_half(row["out_of_place"], "out_of_place"),
-                        **_half(row["in_place"], "in_place"),
-                    }
-                )
-            )
+            said = {
+                "collective": table["collective"],
+                "ranks": table["ranks"],
+                "hosts": len(table["hosts"]) or None,
+                "size_bytes": row["size"],
+                "type": row["type"],
+            }
+            for half in ("out_of_place", "in_place"):
+                said.update({f"{half}_{name}": (row[half] or {}).get(key) for name, key in _OF_A_HALF.items()})
+            rows.append(_known(said))
         for key in ("nccl_version", "average_busbw", "checked", "finished"):
             settings.setdefault(key, table[key])
     return {"results": rows, "settings": settings, "problems": _messages("nccl-tests", read["problems"])}
-
-
-def _half(half: Mapping[str, Any] | None, name: str) -> Result:
-    if half is None:
-        return {}
-    return {
-        f"{name}_us": half["time_us"],
-        f"{name}_algbw_gb_s": half["algbw"],
-        f"{name}_busbw_gb_s": half["busbw"],
-        f"{name}_wrong": half["wrong"],
-    }
 
 
 def perftest(read: Mapping[str, Any], source: str, target: str, log: str = "") -> Result:
@@ -81,10 +69,7 @@ def _row(test: Mapping[str, Any], figures: Mapping[str, Any]) -> Result:
         "test": test["verb"] or test["title"],
         "size_bytes": figures["bytes"],
         "iterations": figures["iterations"],
-        "device": test["device"],
-        "mtu": test["mtu"],
-        "gid_index": test["gid_index"],
-        "queue_pairs": test["queue_pairs"],
+        **{key: test[key] for key in ("device", "mtu", "gid_index", "queue_pairs")},
         "memory": "GPU" if test["gpu_memory"] else "host",
         "bidirectional": "yes" if test["bidirectional"] else "no",
     }

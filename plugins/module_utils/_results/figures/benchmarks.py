@@ -20,7 +20,6 @@ from ..._layer import RefusedError
 from ..launch.mpirun import nodes
 from ..readers.mxnet_scaling import Case, Group
 from ..readers.tags import lines_of
-from .benchmark_files import KINDS
 from .statistics import groups
 
 MARK = "ROCEMESH-BENCHMARK "
@@ -32,18 +31,14 @@ _CASE = re.compile(r"([1-9]\d*)n([1-9]\d*)g")
 
 def cases_of(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Cases that show scaling on these hosts: 1, 2, 4, ... ranks on the first one, then 2, 4, ... full hosts."""
-    found = nodes(hosts)
-    cases = [f"1n{count}g" for count in _doubling(found[0].slots)]
-    for count in _doubling(len(found)):
-        if count > 1:
-            cases.append(f"{count}n{min(node.slots for node in found[:count])}g")
-    return cases
+    slots = [node.slots for node in nodes(hosts)]
+    full = [f"{count}n{min(slots[:count])}g" for count in _doubling(len(slots))[1:]]
+    return [*(f"1n{count}g" for count in _doubling(slots[0])), *full]
 
 
 def _doubling(most: int) -> list[int]:
     """1, 2, 4, ... and ``most`` itself."""
-    found = [1 << power for power in range(most.bit_length()) if 1 << power <= most]
-    return found if found[-1] == most else [*found, most]
+    return sorted({most, *(1 << power for power in range(most.bit_length()))})
 
 
 def scaling_plan(
@@ -172,21 +167,18 @@ def document(
     *,
     simulated: bool,
     backend: str | None,
-    problems: Iterable[str] = (),
-    parameters: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    problems: Iterable[str],
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The file of one benchmark."""
-    if kind not in KINDS:
-        raise RefusedError("not a kind of benchmark", host="benchmark", thing="kind", value=kind)
     return {
         "kind": kind,
-        "simulated": bool(simulated),
+        "simulated": simulated,
         "backend": backend,
         "results": list(results),
         "problems": list(dict.fromkeys(problems)),
-        "parameters": _plain(parameters or {}),
-        "settings": dict(settings or {}),
+        "parameters": _plain(parameters),
+        "settings": settings,
     }
 
 
@@ -197,22 +189,18 @@ def scaling_results(
     ``done``: saved records; those that the plan does not name are left out."""
     by_name = {record["name"]: record for record in done}
     results, problems = [], []
-    for case, entries in groups(plan, ("nodes", "gpus_per_node", "precision", "batch")).items():
-        count, gpus, precision, batch = case
+    keys = ("nodes", "gpus_per_node", "precision", "batch")
+    for case, entries in groups(plan, keys).items():
         there = [by_name[entry["name"]] for entry in entries if entry["name"] in by_name]
         if len(there) < len(entries):
             missing = [entry["repeat"] for entry in entries if entry["name"] not in by_name]
-            problems.append(
-                f"{count}n{gpus}g {precision} b{batch}: {len(there)} of {len(entries)} repeats; missing: {missing}"
-            )
+            count = f"{len(there)} of {len(entries)} repeats; missing: {missing}"
+            problems.append("{}n{}g {} b{}: ".format(*case) + count)
         if there:
             speeds = [float(record["img_s"]) for record in there]
             results.append(
                 {
-                    "nodes": count,
-                    "gpus_per_node": gpus,
-                    "precision": precision,
-                    "batch": batch,
+                    **dict(zip(keys, case)),
                     "repeats": speeds,
                     "mean": round(statistics.fmean(speeds), 4),
                     "median": round(statistics.median(speeds), 4),

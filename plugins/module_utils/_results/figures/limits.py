@@ -125,10 +125,8 @@ def roce_header_bytes(vlan_tagged: bool, ip_version: int = 4) -> int:
     return sum(_AROUND_BYTES.values()) + _IP_HEADER_BYTES[ip_version] + (_VLAN_TAG_BYTES if vlan_tagged else 0)
 
 
-def roce_mtu_bytes(interface_mtu_bytes: float | None) -> int | None:
-    """The RoCE MTU that Linux takes for an interface with this MTU; None: not known, or too small for any."""
-    if not is_positive(interface_mtu_bytes):
-        return None
+def roce_mtu_bytes(interface_mtu_bytes: float) -> int | None:
+    """The RoCE MTU that Linux takes for an interface with this MTU; None: too small for any."""
     room = interface_mtu_bytes - LINUX_ROCE_RESERVE_BYTES
     return max((mtu for mtu in ROCE_MTUS_BYTES if mtu <= room), default=None)
 
@@ -153,8 +151,6 @@ def wire_gbyte_per_s(
     )
     if mtu not in ROCE_MTUS_BYTES:
         raise UnknownError(f"{mtu} is not a RoCE MTU ({', '.join(map(str, ROCE_MTUS_BYTES))})")
-    if ip_version not in _IP_HEADER_BYTES:
-        raise UnknownError(f"{ip_version!r} is not an IP version")
     headers = roce_header_bytes(bool(vlan_tagged), ip_version)
     share = mtu / (mtu + headers)
     many = "" if nics == 1 else f"{nics:g} NICs x "
@@ -207,21 +203,12 @@ def pcie_gbyte_per_s(
     )
 
 
-def nvlink_gbyte_per_s(gbyte_per_s: float) -> Limit:
-    """What the NVLinks of a GPU carry in one direction: within a node, a ring sends each byte of its bus bandwidth over
-    them."""
-    return Limit("NVLinks of a GPU", gbyte_per_s, "GB/s", "nvidia-smi nvlink -s, all links of the GPU with the least")
-
-
-def tightest(name: str, *limits: Limit) -> Limit:
-    """The smallest of several limits, known only if each of them is: else the ratio to it would flatter."""
-
-    @_computed(name, limits[0].unit)
-    def smallest() -> tuple[float, str]:
-        value, which = min(zip(_known({limit.name: limit.value for limit in limits}), (limit.name for limit in limits)))
-        return value, f"the smaller one is: {which}"
-
-    return smallest()
+@_computed("bandwidth of the NICs (the tighter of both)", "GB/s")
+def tightest(*limits: Limit) -> tuple[float, str]:
+    """Known only if each of them is: else the ratio to it would flatter."""
+    values = _known({limit.name: limit.value for limit in limits})
+    value, which = min(zip(values, (limit.name for limit in limits)))
+    return value, f"the smaller one is: {which}"
 
 
 @_computed("size of the gradients", "bytes")

@@ -61,7 +61,7 @@ _OF: Mapping[str, str] = {
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What was measured. ``gpus``: what the ranks' devices call themselves; ``precision``: as the workload says it."""
+    """What was measured. ``gpus``: names of the ranks' devices, each once; ``precision``: as the workload says it."""
 
     gpus: Sequence[str]
     nodes: int | None
@@ -104,9 +104,9 @@ def _others(entry: Comparison, setting: Setting, simulated: bool) -> str:
 def _training(setting: Setting) -> str:
     if setting.model != "resnet50":
         return f"Nothing is published here for {setting.model or 'a model that is not known'}, only for resnet50."
-    names = sorted(set(setting.gpus))
+    ranks, nodes, names = setting.ranks, setting.nodes or 1, setting.gpus
     if len(names) != 1:
-        why = "is not known" if not names else f"differs ({', '.join(names)})"
+        why = f"differs ({', '.join(names)})" if names else "is not known"
         return f"The GPU of the ranks {why}, so no published figure compares."
     precision = "half" if setting.precision in HALF else setting.precision
     alike = [
@@ -114,9 +114,10 @@ def _training(setting: Setting) -> str:
         for peer in PEERS
         if re.search(rf"\b{peer.gpu}\b", names[0].replace("-", " ")) and peer.precision == precision
     ]
-    if not alike or not setting.ranks:
+    if not alike or not ranks:
         return f"No figure is published of {names[0]} in {setting.precision or 'a precision that is not known'}."
-    nearest = sorted(alike, key=lambda peer: _distance(peer, setting))[:_SHOWN]
+    apart = {peer: (abs(math.log2(peer.ranks / ranks)), abs(math.log2(peer.nodes / nodes))) for peer in alike}
+    nearest = sorted(alike, key=lambda peer: apart[peer])[:_SHOWN]
     where = "half precision" if precision == "half" else precision
     shown = "; ".join(
         f"{_number(peer.rate)} images/s on {peer.nodes} x {peer.per_node}"
@@ -125,11 +126,6 @@ def _training(setting: Setting) -> str:
         for peer in sorted(nearest, key=lambda peer: peer.ranks)
     )
     return f"Others with {nearest[0].gpu} in {where}: {shown}."
-
-
-def _distance(peer: Peer, setting: Setting) -> tuple[float, float]:
-    ranks, nodes = setting.ranks or 1, setting.nodes or 1
-    return abs(math.log2(peer.ranks / ranks)), abs(math.log2(peer.nodes / nodes))
 
 
 def _all_reduce(setting: Setting) -> str:

@@ -37,44 +37,32 @@ class Spread:
     count: int
     median: float
     mean: float
-    stdev: float | None
-    iqr: float | None
-    mad: float | None
-    cv: float | None
-    low: float | None
-    high: float | None
-    confidence: float
+    stdev: float | None = None
+    iqr: float | None = None
+    mad: float | None = None
+    cv: float | None = None
+    low: float | None = None
+    high: float | None = None
+    confidence: float = CONFIDENCE
 
 
 def describe(figures: Sequence[float]) -> Spread:
     """Raises RefusedError for no figure, or one that is not a finite number."""
     sample = _checked(figures)
     median, mean = statistics.median(sample), statistics.fmean(sample)
-    several = len(sample) > 1
-    stdev = statistics.stdev(sample) if several else None
-    low, high = median_interval(sample) if several else (None, None)
-    return Spread(
-        count=len(sample),
-        median=median,
-        mean=mean,
-        stdev=stdev,
-        iqr=quantile(sample, 0.75) - quantile(sample, 0.25) if several else None,
-        mad=_MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample) if several else None,
-        cv=None if stdev is None or not mean else stdev / abs(mean),
-        low=low,
-        high=high,
-        confidence=CONFIDENCE,
-    )
+    if len(sample) == 1:
+        return Spread(1, median, mean)
+    stdev = statistics.stdev(sample)
+    iqr = quantile(sample, 0.75) - quantile(sample, 0.25)
+    mad = _MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample)
+    low, high = median_interval(sample)
+    return Spread(len(sample), median, mean, stdev, iqr, mad, stdev / abs(mean) if mean else None, low, high)
 
 
 def quantile(figures: Sequence[float], share: float) -> float:
-    """Linear interpolation between the ordered figures."""
     ordered = sorted(figures)
     position = share * (len(ordered) - 1)
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    weight = position - below
-    low, high = ordered[below], ordered[above]
+    low, high, weight = ordered[math.floor(position)], ordered[math.ceil(position)], position % 1
     # Not a + w * (b - a): that leaves [a, b] by a rounding step where both are equal.
     return low if low == high else (1 - weight) * low + weight * high
 
@@ -83,8 +71,8 @@ def median_interval(
     figures: Sequence[float], confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the median (Efron 1979). Both ends lie among, or between, the figures."""
-    medians = _resampled_medians(_checked(figures), random.Random(SEED), resamples)
-    tail = (1 - _share(confidence, "confidence")) / 2
+    medians = _resampled_medians(figures, random.Random(SEED), resamples)
+    tail = (1 - confidence) / 2
     return quantile(medians, tail), quantile(medians, 1 - tail)
 
 
@@ -133,9 +121,8 @@ def gate(
         message = f"not enough repeats to judge: {given}; {figures}"
         return Gate("not_enough_repeats", None, change, allowed, message)
     draw = random.Random(SEED)
-    new_medians = _resampled_medians(now, draw, resamples)
-    old_medians = _resampled_medians(before, draw, resamples)
-    worse = sum((a - b) / b < -allowed for a, b in zip(new_medians, old_medians))
+    medians = [_resampled_medians(sample, draw, resamples) for sample in (now, before)]
+    worse = sum((a - b) / b < -allowed for a, b in zip(*medians))
     probability = worse / resamples
     if probability >= sure:
         verdict, words = "slower", "slower"

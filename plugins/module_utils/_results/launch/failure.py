@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from typing import Match, Sequence
+from typing import Mapping, Match, Sequence
 
 from ..._judge.packs.loader import form
 from ..._judge.packs.model import Rule, groups_of
@@ -44,12 +44,11 @@ def _index() -> Index[int]:
 @dataclasses.dataclass
 class _Hit:
     """What a rule found: its first line, or the first one that names a host (a later line may, where the first does
-    not: "has changed" names it, the banner before it does not)."""
+    not: "has changed" names it, the banner before it does not). ``groups``: what its pattern took out of it."""
 
     rank: int | None
     text: str
-    match: Match[str]
-    named: bool
+    groups: Mapping[str, str]
     hosts: dict[str, None]
 
 
@@ -145,12 +144,13 @@ class Output:
             match = sign.heard(text) if order <= self._order else None
             if not match:
                 continue
-            host = groups_of(match).get("host")
+            groups = groups_of(match)
+            host = groups.get("host")
             if order < self._order or self.hit is None:
                 self._order, self.rule = order, rule
-                self.hit = _Hit(rank, text[:KEPT], match, bool(host), {})
-            elif host and not self.hit.named:
-                self.hit = _Hit(rank, text[:KEPT], match, True, self.hit.hosts)
+                self.hit = _Hit(rank, text[:KEPT], groups, {})
+            elif host and "host" not in self.hit.groups:
+                self.hit = _Hit(rank, text[:KEPT], groups, self.hit.hosts)
             if host and len(self.hit.hosts) < _NAMES:
                 self.hit.hosts.setdefault(host)
             return
@@ -212,12 +212,12 @@ def _diagnose(rc: int, seen: Output) -> Diagnosis:
         return _by_standstill(still, rc, seen)
     if rule is None or hit is None:
         return _by_ending(rc, seen)
-    groups = groups_of(hit.match)
+    groups = hit.groups
     rank = int(groups["rank"]) if "rank" in groups else hit.rank
     found = {*map(seen.name, hit.hosts)}
-    if rank is not None and (not found or groups.get("by")):
+    if rank is not None and (not found or "by" in groups):
         found |= set(seen.host_of(rank))
-    elif groups.get("by"):
+    elif "by" in groups:
         found.add(seen.name(groups["by"]))
     if not found and rule.id == "program_missing":
         found = {*map(seen.name, seen.nodes)}
@@ -231,13 +231,11 @@ def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
     """The victims' own words, turned round, unless they are an echo of the end."""
     if still.peers:
         return _by_peers(still, rc, seen)
-    how_long = "" if still.seconds is None else f" for {still.seconds:.0f} s"
-    waited = f"{still.waited} rank{'s' if still.waited != 1 else ''} waited {still.what}{how_long}"
     if not still.ranks:
-        return ending("collective_hang", evidence=still.evidence, waited=waited)
+        return ending("collective_hang", evidence=still.evidence, waited=still.waited)
     where = sorted({name for rank in still.ranks for name in seen.host_of(rank)})
     who = numbered(still.ranks)
-    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=waited)
+    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=still.waited)
 
 
 def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:

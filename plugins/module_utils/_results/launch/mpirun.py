@@ -9,6 +9,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._judge.sentences import refusal
 from ..._layer import RefusedError
+from ..readers.reading import integer
 from . import open_mpi
 
 # The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.
@@ -26,9 +27,6 @@ class Node:
     hostname: str = ""
 
 
-# ---------------------------------------------------------------------------------------------------------------- nodes
-
-
 def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
     """Read a list of {name, address, slots} (slots may be left out: 1); raises RefusedError for anything else."""
     found: list[Node] = []
@@ -40,10 +38,7 @@ def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
             address = str(ipaddress.ip_address(str(entry["address"])))
         except ValueError as error:
             raise refusal("no_address", entry["address"], name=name) from error
-        try:
-            slots = int(str(entry.get("slots", 1)).strip())
-        except ValueError:
-            slots = 0
+        slots = integer(str(entry.get("slots", 1)).strip()) or 0
         if slots < 1:
             raise refusal("no_slots", entry.get("slots"), name=name)
         state, own = entry.get("container"), str(entry.get("hostname") or "")
@@ -52,9 +47,8 @@ def nodes(hosts: Sequence[Any]) -> tuple[Node, ...]:
         raise RefusedError("no hosts to run on", host="run_hosts", remedy="list at least one host")
     for what in ("name", "address"):
         values = [getattr(node, what) for node in found]
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice:
-            raise refusal("host_twice", twice[0], thing=what)
+        for twice in sorted({value for value in values if values.count(value) > 1}):
+            raise refusal("host_twice", twice, thing=what)
     return tuple(found)
 
 
@@ -87,8 +81,8 @@ def command(
     for node in hosts:
         if ipaddress.ip_address(node.address) not in subnet:
             raise refusal("outside_network", node.address, name=node.name, subnet=subnet)
-    found = open_mpi.parse_version(version)
-    dialect = open_mpi.dialect(found)
+    major = open_mpi.major_of(version)
+    dialect = open_mpi.dialect(major)
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
@@ -112,7 +106,7 @@ def command(
     parameters |= {"btl_tcp_disable_family": other, f"oob_tcp_disable_ipv{other}_family": 1}
     if len(hosts) > _RADIX:
         parameters[dialect["no_tree"]] = 1
-    argv += open_mpi.parameters({**parameters, **(mca or {})}, found)
+    argv += open_mpi.parameters({**parameters, **(mca or {})}, major)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
             raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)

@@ -32,7 +32,7 @@ class Progress:
         self._steps = 0
         self._speeds: dict[int | None, float] = {}
         self._total: float | None = None
-        self._begun: float | None = None  # seconds at the beginning of this stage
+        self._begun = 0.0  # seconds at the beginning of this stage
         self._reached = 0.0  # seconds when ``done`` was said
         self._lines = Demultiplexer()
 
@@ -71,7 +71,7 @@ class Progress:
 
     def remaining(self, seconds: float) -> float | None:
         """Seconds until the end of this stage if it goes on as it went; None if that is not known."""
-        if self._begun is None or not self.done or self.done > self.of:
+        if not self.done or self.done > self.of:
             return None
         per_step = (self._reached - self._begun) / self.done
         return max(0.0, per_step * (self.of - self.done) - (seconds - self._reached))

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from typing import Any, Iterable, Mapping, Sequence
 
+from ..readers.reading import names
 from .causes import Diagnosis, ending
 
 # As `leftovers.py look` tells it.
@@ -45,17 +46,14 @@ class Stall:
     lost: tuple[int, ...] = ()
 
 
-def read(silent: Any, looks: Any) -> Stall:
-    """``looks``: results of `leftovers.py look` in a loop over hosts, each with the host as its ``item``; anything that
-    is not such an answer is a host that did not answer."""
+def read(silent: float | None, looks: Sequence[Mapping[str, Any]] | None) -> Stall:
+    """``looks``: results of `leftovers.py look` in a loop over hosts, each with the host as its ``item``; what is no
+    such answer is a host that did not answer."""
     seen: list[Process] = []
     unanswered: dict[str, str] = {}
     ras: Mapping[str, Any] = {}
-    for look in looks if isinstance(looks, (list, tuple)) else ():
-        item = look.get("item") if isinstance(look, Mapping) else None
-        if not isinstance(item, Mapping) or not item.get("name"):
-            continue
-        host = str(item["name"])
+    for look in looks or ():
+        host = str(look["item"]["name"])
         try:
             answer = json.loads(look.get("stdout") or "")
             for each in answer["processes"]:
@@ -67,8 +65,7 @@ def read(silent: Any, looks: Any) -> Stall:
             why = str(look.get("msg") or look.get("stderr") or "no answer").strip().splitlines() or ["no answer"]
             unanswered[host] = why[0][:160]
     begun = {int(rank): int(count) for rank, count in ras.get("begun", {}).items()}
-    seconds = float(silent) if isinstance(silent, (int, float)) else 0.0
-    return Stall(seconds, tuple(seen), unanswered, begun, tuple(ras.get("lost", ())))
+    return Stall(float(silent or 0), tuple(seen), unanswered, begun, tuple(ras.get("lost", ())))
 
 
 def _by_rank(stall: Stall) -> dict[int, list[Process]]:
@@ -80,8 +77,7 @@ def _by_rank(stall: Stall) -> dict[int, list[Process]]:
 
 
 def numbered(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
-    return f"rank{'s' if len(ranks) != 1 else ''} {shown}"
+    return f"rank{'s' if len(ranks) != 1 else ''} {names(ranks)}"
 
 
 def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:

@@ -29,17 +29,13 @@ def is_echo(lower: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Standstill:
-    """``ranks``: who stood still, empty if the output cannot tell; ``peers``: hosts that went away, as they were named.
+    """``ranks``: who stood still, empty if the output cannot tell; ``waited``: how many waited in vain, where and how
+    long, in words; ``peers``: hosts that went away, as they were named; ``losers``: who lost a peer."""
 
-    ``waited``: how many ranks waited in vain; ``what``: for what; ``seconds``: how long; ``losers``: who lost a peer.
-    """
-
-    ranks: tuple[int, ...]
-    peers: tuple[str, ...]
-    waited: int
-    what: str
-    seconds: float | None
     evidence: str
+    ranks: tuple[int, ...] = ()
+    waited: str = ""
+    peers: tuple[str, ...] = ()
     losers: frozenset[int] = frozenset()
 
 
@@ -89,15 +85,11 @@ class Waits:
 
     def result(self, world: int) -> Standstill | None:
         """``world``: how many ranks there were, 0 if unknown. None: no rank waited in vain or lost a peer."""
-        seconds = max(self._waited.values(), default=None)
-        waited = len(self._waited)
-        if self._missing:
-            return Standstill(tuple(sorted(self._missing)), (), waited, "in a barrier", seconds, self._evidence)
-        if self._waited:
-            return Standstill(self._behind(world), (), waited, self._what(), seconds, self._evidence)
+        if self._missing or self._waited:
+            return Standstill(self._evidence, tuple(sorted(self._missing)) or self._behind(world), self._in_words())
         if self._peers:
             losers = frozenset(rank for who in self._peers.values() for rank in who if rank is not None)
-            return Standstill((), tuple(sorted(self._peers)), 0, "", None, self._evidence, losers)
+            return Standstill(self._evidence, peers=tuple(sorted(self._peers)), losers=losers)
         return None
 
     def _behind(self, world: int) -> tuple[int, ...]:
@@ -113,8 +105,10 @@ class Waits:
         silent = everybody - set(self._waited)
         return tuple(sorted(silent)) if len(silent) < len(everybody) else ()
 
-    def _what(self) -> str:
-        if not self._in:
-            return "in an exchange"
-        number, kind = max(self._in, key=lambda key: len(self._in[key]))
-        return f"in {kind} number {number}"
+    def _in_words(self) -> str:
+        what = "a barrier" if self._missing else "an exchange"
+        if self._in and not self._missing:
+            number, kind = max(self._in, key=lambda key: len(self._in[key]))
+            what = f"{kind} number {number}"
+        many, long = len(self._waited), f" for {max(self._waited.values()):.0f} s" if self._waited else ""
+        return f"{many} rank{'s' if many != 1 else ''} waited in {what}{long}"

@@ -102,7 +102,6 @@ class PathVerdict:
         return self.verdict == GDRDMA and not self.problems
 
     def as_result(self) -> dict[str, Any]:
-        """Plain types, for a filter."""
         found = collections.Counter(pair.verdict for pair in self.pairs)
         counts = {verdict: found[verdict] for verdict in ORDER if found[verdict]}
         return shown(self, *(field.name for field in dataclasses.fields(self)), ok=self.good, counts=counts)
@@ -191,41 +190,40 @@ class _Judge:
             return reason("one_host", host=self._ranks.hosts[0])
         return reasons[0] if reasons else ""
 
-    def _lacking_ranks(self, pairs: Sequence[Pair]) -> list[str]:
+    def _lacking_ranks(self, pairs: Sequence[Pair]) -> Iterator[str]:
         ranks = self._ranks
         if ranks.nranks is None:
-            return [reason("no_ranks")]
-        reasons = []
+            yield reason("no_ranks")
+            return
+        # A line that lost its prefix may be the one that is missing.
+        unfinished = sorted({n for n, rank in ranks.world.items() if not rank.complete}.difference(ranks.torn))
+        if unfinished and not pairs and not any(rank.complete for rank in ranks.whole):
+            failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
+            if failed:
+                yield reason("start_failed", why=failed)
+            elif not (self._log.edges or self._log.channels):
+                yield reason("start_unfinished")
         missing = [str(number) for number in range(ranks.nranks) if number not in ranks.world]
         if missing and len(ranks.hosts) == 1 and ranks.crosses_network:
             crossing = sum(each.count for each in self._to_unheard() if each.gdr)
             own = {each.own_end for each in self._log.channels} if len(ranks.maps) == 1 else set()
             said = f"; {crossing} lines of this end say GDRDMA" if crossing else ""
             heard = {"heard": len(own.union(ranks.world)), "nranks": ranks.nranks, "shown": said}
-            reasons.append(reason("log_of_one_host", host=ranks.hosts[0], **heard))
+            yield reason("log_of_one_host", host=ranks.hosts[0], **heard)
         elif missing:
-            reasons.append(reason("ranks_missing", ranks=", ".join(missing), nranks=ranks.nranks))
+            yield reason("ranks_missing", ranks=", ".join(missing), nranks=ranks.nranks)
         for (comm, size), members in sorted(ranks.maps.items()) if ranks.grouped else ():
             if len(members) != size:
-                reasons.append(reason("group_cut", group=comm or "without name", size=size, heard=len(members)))
-        # A line that lost its prefix may be the one that is missing.
-        unfinished = sorted({n for n, rank in ranks.world.items() if not rank.complete}.difference(ranks.torn))
-        if unfinished and not pairs and not any(rank.complete for rank in ranks.whole):
-            failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
-            if failed:
-                reasons.insert(0, reason("start_failed", why=failed))
-            elif not (self._log.edges or self._log.channels):
-                reasons.insert(0, reason("start_unfinished"))
+                yield reason("group_cut", group=comm or "without name", size=size, heard=len(members))
         if unfinished:
-            reasons.append(reason("start_cut", ranks=", ".join(map(str, unfinished))))
+            yield reason("start_cut", ranks=", ".join(map(str, unfinished)))
         if ranks.torn:
-            reasons.append(reason("prefix_torn", ranks=", ".join(map(str, ranks.torn))))
+            yield reason("prefix_torn", ranks=", ".join(map(str, ranks.torn)))
         begun = sorted({rank.process.name for rank in self._log.ranks if not rank.complete})
         if begun and not unfinished:
-            reasons.append(reason("communicator_unfinished", processes=", ".join(begun[:4])))
+            yield reason("communicator_unfinished", processes=listed(begun, 4))
         if ranks.wanted and ranks.nranks > ranks.wanted:
-            reasons.append(reason("ranks_too_many", nranks=ranks.nranks, wanted=ranks.wanted))
-        return reasons
+            yield reason("ranks_too_many", nranks=ranks.nranks, wanted=ranks.wanted)
 
     def _lacking_hosts(self, pairs: Sequence[Pair]) -> Iterator[str]:
         ranks = self._ranks
@@ -303,7 +301,7 @@ class _Judge:
                     return reason("gpu_twice", one=seen[gpu], other=number, **said)
         return ""
 
-    def _idle_nics(self) -> list[str]:
+    def _idle_nics(self) -> Iterator[str]:
         """Rails that no channel takes: hosts with fewer NICs in use than they have ranks and NICs, or than others."""
         used = self._nics_in_use()
         named: dict[str, set[int]] = collections.defaultdict(set)
@@ -312,16 +310,10 @@ class _Judge:
                 named[hca.host].add(hca.index)
         merged = {hca.host for hca in self._log.hcas if "+" in hca.name}
         most = max(map(len, used.values()), default=0)
-        found = []
-        for host in sorted(used):
-            idle = sorted(named[host] - used[host])
-            if host in merged or not idle:
-                continue
-            if len(used[host]) < max(min(self._ranks.on_each[host], len(named[host])), min(most, len(named[host]))):
-                shown_idle = ", ".join(map(str, idle[:8]))
-                said = {"used": len(used[host]), "named": len(named[host]), "idle": shown_idle}
-                found.append(reason("nics_idle", host=host, **said))
-        return found
+        for host, taken in sorted(used.items()):
+            idle, there = sorted(named[host] - taken), len(named[host])
+            if idle and host not in merged and len(taken) < min(there, max(self._ranks.on_each[host], most)):
+                yield reason("nics_idle", host=host, used=len(taken), named=there, idle=listed(idle, 8))
 
     def _nics_in_use(self) -> dict[str, set[int]]:
         """Of each host the devices that channels take."""
@@ -340,7 +332,7 @@ class _Judge:
             lost = (sent ^ received) | (self._planned.get(ends, set()) - both)
             if sent and received and lost:
                 said = picked(pair, "source", "source_host", "target", "target_host")
-                return [reason("one_sided", channels=", ".join(sorted(lost)[:8]), **said)]
+                return [reason("one_sided", channels=listed(sorted(lost), 8), **said)]
         return []
 
     # --------------------------------------------------------------------------------------------------------- pairs
@@ -435,18 +427,12 @@ class _Judge:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _hcas(self) -> tuple[Hca, ...]:
-        """The NICs that channels take; all, where no channel tells. A merged NIC represents its parts."""
-        used = self._nics_in_use()
-        taken = [hca for hca in self._log.hcas if hca.index in used.get(hca.host, ())]
-        return tuple(taken or self._log.hcas)
-
     def _done(self, verdict: str, why: str, pairs: tuple[Pair, ...]) -> PathVerdict:
-        log, hcas = self._log, self._hcas()
+        log, used = self._log, self._nics_in_use()
+        hcas = tuple([hca for hca in log.hcas if hca.index in used.get(hca.host, ())] or log.hcas)
         if log.collnet:
             self._problem("collnet", reason("collnet", count=log.collnet))
-        refusing = [process for process, used in log.relaxed.items() if not used]
-        without = tuple(sorted({process.host or process.name for process in refusing}))
+        without = tuple(sorted({process.host or process.name for process, on in log.relaxed.items() if not on}))
         detoured = without and verdict in (GDRDMA, VIA_HOST)
         if verdict == NOT_ONE_JOB:
             self._problem(NOT_ONE_JOB, why)

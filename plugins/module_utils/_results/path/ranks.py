@@ -134,10 +134,8 @@ class Ranks:
 
         Its groups have to be complete, and to connect every rank with every other one.
         """
-        who = sorted(
-            {(str(rank.process.host), rank.device, rank.process.pid or 0): rank for rank in self._log.ranks}.items(),
-            key=lambda item: item[0],
-        )
+        known = {(str(rank.process.host), rank.device, rank.process.pid or 0): rank for rank in self._log.ranks}
+        who = [known[key] for key in sorted(known)]
         groups = [members for (comm, _size), members in self.maps.items() if comm]
         wanted = self.wanted or len(who)
         if self.nranks is None or not self.nranks < len(who) == wanted or len(groups) < 2 or self.nranks == 1:
@@ -154,7 +152,7 @@ class Ranks:
             number: dataclasses.replace(
                 rank, rank=number, nranks=len(who), comm="", complete=(rank.process, rank.device) not in begun
             )
-            for number, (_key, rank) in enumerate(who)
+            for number, rank in enumerate(who)
         }
 
     def _hosts_from_channels(self) -> None:

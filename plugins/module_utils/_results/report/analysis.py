@@ -90,7 +90,9 @@ def analyse(
         if size.value and batches and nodes and nodes > 1
         else None
     )
-    nvlink = lim.nvlink_gbyte_per_s(given["nvlink_gbyte_per_s"]) if given.get("nvlink_gbyte_per_s") else None
+    # In one direction: within a node, a ring sends each byte of its bus bandwidth over them.
+    carried, how = given.get("nvlink_gbyte_per_s"), "nvidia-smi nvlink -s, all links of the GPU with the least"
+    nvlink = lim.Limit("NVLinks of a GPU", carried, "GB/s", how) if carried else None
     crossed = _crossed(busiest_bytes, due, ranks, grouped)
     speed = pace.judge(per_rank, wire, nodes, given.get("least_share"), seen=crossed, nvlink=nvlink)
     comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
@@ -169,7 +171,7 @@ def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.L
         if generation is None:
             notes.append(f"This PCIe link status is not understood: {given['pcie_link_status']!r}.")
     pcie = lim.pcie_gbyte_per_s(generation, width, given.get("pcie_max_payload_bytes"), slots_per_node=nics)
-    return lim.tightest("bandwidth of the NICs (the tighter of both)", wire, pcie), wire, pcie
+    return lim.tightest(wire, pcie), wire, pcie
 
 
 def _gradients(
@@ -231,14 +233,12 @@ def _perftests(
     benchmarks: Mapping[str, Mapping[str, Any]], wire: lim.Limit, nics: float | None
 ) -> list[lim.Comparison]:
     """One connection of perftest uses one NIC, whatever the node has; both directions together are not compared."""
-    rows = [row for row in rows_of(benchmarks, "perftest") if positive(row.get("gb_s"))]
-    rows = [row for row in rows if row.get("bidirectional") != "yes"]
-    name = "wire payload per NIC"
-    if wire.value is None or not nics:
-        limit = lim.unknown(name, wire.unit, wire.because if wire.value is None else "?")
-    else:
-        limit = lim.Limit(name, wire.value / nics, wire.unit, wire.how)
-    return [lim.Comparison(ways.perftest_label(row), float(row["gb_s"]), limit, physical=True) for row in rows]
+    limit = dataclasses.replace(wire, name="wire payload per NIC", value=wire.value and nics and wire.value / nics)
+    return [
+        lim.Comparison(ways.perftest_label(row), float(row["gb_s"]), limit, physical=True)
+        for row in rows_of(benchmarks, "perftest")
+        if positive(row.get("gb_s")) and row.get("bidirectional") != "yes"
+    ]
 
 
 def _allreduce(

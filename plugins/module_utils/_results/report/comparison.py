@@ -70,14 +70,14 @@ def build(
         _scaling(entries, with_published),
         _bandwidth(entries, with_published),
         _step(entries),
-        _training_per_device(entries, with_published),
-        _scoring(entries, with_published),
+        _by_batch("Training, each device", entries, "training", "training_per_device" if with_published else ""),
+        _by_batch("Scoring (forward only)", entries, "scoring", "scoring" if with_published else ""),
     ]
     gates = _gates(entries, baseline, margin, confidence) if baseline else []
     if gates:
         parts.insert(1, _gate_part(gates, baseline, margin))
     parts = [part for part in parts if part["rows"]]
-    simulated = sum(1 for part in parts for row in part["rows"] if row["simulated"])
+    simulated = sum(row["simulated"] for part in parts for row in part["rows"])
     problems = [
         f"{entry.name}: {problem['message']}" for entry in entries for problem in entry.summary.get("problems", ())
     ] + [*_uncompared(entries, gates, baseline)]
@@ -92,20 +92,20 @@ def build(
     }
 
 
-def _part(
-    title: str, note: str, header: Sequence[str], figures: Iterable[int], rows: Iterable[dict[str, Any]]
-) -> dict[str, Any]:
+_Row = Tuple[Sequence[str], str]  # cells, mark
+
+
+def _part(title: str, note: str, header: Sequence[str], figures: Iterable[int], rows: Iterable[_Row]) -> dict[str, Any]:
     """``figures``: columns with numbers."""
-    return {"title": title, "note": note, "header": [*header], "figures": [*figures], "rows": [*rows]}
+    shown = [{"cells": [*cells], "mark": mark, "simulated": mark == SIMULATED} for cells, mark in rows]
+    return {"title": title, "note": note, "header": [*header], "figures": [*figures], "rows": shown}
 
 
-def _title(entries: Sequence[Any], count: int) -> str:
+def _title(entries: Sequence[Entry], count: int) -> str:
     """SIMULATED comes first if everything is, else last, with the number: one real run is not made unreal."""
     unreal = sum(
-        1
+        any(part.get("simulated") for part in (entry.summary, *(entry.summary.get("benchmarks") or {}).values()))
         for entry in entries
-        if entry.summary.get("simulated")
-        or any(found.get("simulated") for found in (entry.summary.get("benchmarks") or {}).values())
     )
     text = f"Comparison of {count} measurement{'s' * (count > 1)}"
     if unreal and unreal == len(entries):
@@ -113,62 +113,54 @@ def _title(entries: Sequence[Any], count: int) -> str:
     return f"{text}, {unreal} of them SIMULATED" if unreal else text
 
 
+def _mark(*said: Mapping[str, Any]) -> str:
+    return SIMULATED if any(each.get("simulated") for each in said) else ""
+
+
 def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_published: bool) -> dict[str, Any]:
     rows = [_run_row(entry) for entry in entries if entry.summary["images_per_second"].get("per_rank")]
     for figure in figures:
         each = figure.images_per_second / figure.ranks if figure.ranks else None
         known = map(or_unknown, (figure.nodes, figure.ranks, figure.precision, figure.batch))
-        rows.append(
-            _row(
-                [figure.name, "imported figure", *known, number(figure.images_per_second), number(each), figure.note],
-                SIMULATED if figure.simulated else "",
-            )
-        )
-    if with_published:
-        for name, *case, rate, each, note, source in published.TRAINING:
-            per_rank = number(each) if each else "-"
-            said = [name, "-", *map(str, case), rate, per_rank, f"{note} [{source}]".strip()]
-            rows.append(_row(said, published.MARK))
+        said = [figure.name, "imported figure", *known, number(figure.images_per_second), number(each), figure.note]
+        rows.append((said, _mark(vars(figure))))
+    for name, *case, rate, each, note, source in published.TRAINING if with_published else ():
+        per_rank = number(each) if each else "-"
+        said = [name, "-", *map(str, case), rate, per_rank, f"{note} [{source}]".strip()]
+        rows.append((said, published.MARK))
     header = ("run", "verdict", "nodes", "ranks", "precision", "batch per rank", "images/s", "per rank", "note")
     note = "images/s of all ranks together. A figure that contradicts itself is shown and is no result."
     return _part("Training", note, header, (2, 3, 5, 6, 7), rows)
 
 
-def _run_row(entry: Entry) -> dict[str, Any]:
+def _run_row(entry: Entry) -> _Row:
     summary = entry.summary
     speed, workload = summary["images_per_second"], summary.get("workload", {})
     ranks = summary.get("ranks") or len(speed["per_rank"])
     hosts = {rank.get("host") for rank in summary.get("rank_details", ())} - {None}
     agrees = summary.get("agreement", {}).get("ok")
     total = speed.get("total")
-    rate = number(total) if agrees else "none" if total is None else f"not a result ({number(total)} printed)"
-    note = {True: "ranks agree with the total", False: f"ranks add up to {number(speed.get('sum_of_ranks'))}"}.get(
-        agrees, "no total to compare with"
-    )
-    state = summary.get("verdict", {}).get("state") or ("imported log" if entry.imported else "not judged")
-    return _row(
-        [
-            entry.name,
-            state,
-            str(len(hosts)) if hosts else "unknown",
-            str(ranks),
-            or_unknown(workload.get("precision")),
-            or_unknown(workload.get("batch_size_per_device")),
-            rate,
-            number(total / ranks) if agrees and total and ranks else "-",
-            note,
-        ],
-        SIMULATED if summary.get("simulated") else "",
-    )
+    note = {True: "ranks agree with the total", False: f"ranks add up to {number(speed.get('sum_of_ranks'))}"}
+    cells = [
+        entry.name,
+        summary.get("verdict", {}).get("state") or ("imported log" if entry.imported else "not judged"),
+        str(len(hosts)) if hosts else "unknown",
+        str(ranks),
+        or_unknown(workload.get("precision")),
+        or_unknown(workload.get("batch_size_per_device")),
+        number(total) if agrees else "none" if total is None else f"not a result ({number(total)} printed)",
+        number(total / ranks) if agrees and total and ranks else "-",
+        note.get(agrees, "no total to compare with"),
+    ]
+    return cells, _mark(summary)
 
 
 def _rows(entries: Sequence[Entry], kind: str) -> list[tuple[str, Mapping[str, Any], str]]:
     """Name of the run, row of the benchmark, mark."""
     found = []
     for entry in entries:
-        benchmark = entry.summary.get("benchmarks", {}).get(kind, {"rows": (), "simulated": False})
-        mark = SIMULATED if benchmark["simulated"] or entry.summary.get("simulated") else ""
-        found += [(entry.name, row, mark) for row in benchmark["rows"]]
+        benchmark = entry.summary.get("benchmarks", {}).get(kind, {"rows": ()})
+        found += [(entry.name, row, _mark(benchmark, entry.summary)) for row in benchmark["rows"]]
     return found
 
 
@@ -183,7 +175,7 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
         found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
     columns = [column for column in SCALING if column[0] != INTERVAL]
     rows = [
-        _row([name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)], mark)
+        ([name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)], mark)
         for name, row, mark in found
     ]
     note = "Against one GPU and against one full node: a loss inside the node is none of the network's."
@@ -193,12 +185,10 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
 def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     header = ["network", "path", "ranks", "MB", "GB/s per rank"]
     columns = [text for heading, text in BANDWIDTH if heading in header]
-    found = _rows(entries, "bandwidth")
-    rows = [_row([name, *(text(row) for text in columns), ""], mark) for name, row, mark in found]
-    if with_published:
-        for network, path, ranks, size, speed, note in published.BANDWIDTH:
-            said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
-            rows.append(_row(said, published.MARK))
+    rows = [([name, *(text(row) for text in columns), ""], mark) for name, row, mark in _rows(entries, "bandwidth")]
+    for network, path, ranks, size, speed, note in published.BANDWIDTH if with_published else ():
+        said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
+        rows.append((said, published.MARK))
     note = "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes."
     return _part("All-reduce bandwidth", note, ["run", *header, "note"], (3, 4, 5), rows)
 
@@ -206,44 +196,24 @@ def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]
 def _step(entries: Sequence[Entry]) -> dict[str, Any]:
     columns = dict(TRAINING[:-1])
     found = _rows(entries, "training")
-    rows = [_row([name, *(text(row) for text in columns.values())], mark) for name, row, mark in found]
+    rows = [([name, *(text(row) for text in columns.values())], mark) for name, row, mark in found]
     note = "Ideally communication takes less time than computing the batch (MXNet's own rule)."
     return _part("Communication in a training step", note, ["run", *columns], (2, 3, 4, 5, 6), rows)
 
 
-def _scoring(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    found = [
-        (name, row["model"], row["batch"], row["images_per_second"], mark)
-        for name, row, mark in _rows(entries, "scoring")
-    ]
-    return _by_batch("Scoring (forward only)", found, published.per_device("scoring") if with_published else ())
-
-
-def _training_per_device(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    """What the benchmark measured of all ranks together, divided by them: as the published page has one device."""
-    found = [
-        (name, row["model"], row["batch"], row["images_per_second"] / row["ranks"], mark)
-        for name, row, mark in _rows(entries, "training")
-        if row.get("ranks") and isinstance(row["batch"], int)
-    ]
-    return _by_batch(
-        "Training, each device", found, published.per_device("training_per_device") if with_published else ()
-    )
-
-
-_Rate = Tuple[str, str, int, float, str]  # run, model, batch, images/s, mark
-
-
-def _by_batch(title: str, own: Sequence[_Rate], others: Iterable[tuple[str, str, int, float]]) -> dict[str, Any]:
-    """A column for each batch size."""
-    shown = ((f"MXNet, {device}", model, batch, rate, published.MARK) for device, model, batch, rate in others)
-    found = [*own, *shown]
-    batches = sorted({batch for _name, _model, batch, _rate, _mark_ in found})
+def _by_batch(title: str, entries: Sequence[Entry], kind: str, others: str) -> dict[str, Any]:
+    """A column for each batch size. ``others``: the published figures beside them. As these are of one device, what all
+    ranks of a training measured together is divided by them."""
     rates: dict[tuple[str, str, str], dict[int, float]] = {}
-    for name, model, batch, rate, mark in found:
-        rates.setdefault((name, model, mark), {})[batch] = rate
+    for name, row, mark in _rows(entries, kind):
+        devices = row.get("ranks") if kind == "training" else 1
+        if devices and isinstance(row["batch"], int):
+            rates.setdefault((name, row["model"], mark), {})[row["batch"]] = row["images_per_second"] / devices
+    for device, model, batch, rate in published.per_device(others) if others else ():
+        rates.setdefault((f"MXNet, {device}", model, published.MARK), {})[batch] = rate
+    batches = sorted({batch for by in rates.values() for batch in by})
     rows = [
-        _row([name, model, *("-" if batch not in by else number(by[batch]) for batch in batches)], mark)
+        ([name, model, *("-" if batch not in by else number(by[batch]) for batch in batches)], mark)
         for (name, model, mark), by in rates.items()
     ]
     header = ["run", "model", *(f"batch {batch}" for batch in batches)]
@@ -288,14 +258,10 @@ def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float)
         verdict = entry["verdict"].replace("_", " ")
         verdict = verdict.upper() if verdict == "slower" else verdict
         cells = [entry["run"], entry["case"], verdict, f"{100 * entry['change']:+.2f} %"]
-        rows.append(_row([*cells, percent(entry["probability"])], SIMULATED if entry["simulated"] else ""))
+        rows.append(([*cells, percent(entry["probability"])], _mark(entry)))
     note = f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %."
     header = ("run", "case", "answer", "change", "chance of being slower")
     return _part(f"Slower than {baseline}?", note, header, (3, 4), rows)
-
-
-def _row(cells: list[str], mark: str) -> dict[str, Any]:
-    return {"cells": cells, "mark": mark, "simulated": mark == SIMULATED}
 
 
 def _refused(what: str, value: str, remedy: str, thing: str = "runs") -> RefusedError:

@@ -1,12 +1,11 @@
 """The report on disk: a folder per run with whole files only, and the link ``latest``, swapped in one step.
 
-All files of a report are written beside their places first; only when every one of them is safely on the disk do they
+All files of a report are written beside its folder first; only when every one of them is safely on the disk do they
 take their names. A disk that fills up leaves the earlier report as it was.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import hashlib
@@ -14,23 +13,19 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..._judge.sentences import refusal
 from ..._layer import ApplyError, Layer, Operation
+from ..readers.reading import file_pieces
 
 LATEST = "latest"
-_CHUNK = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-@dataclasses.dataclass(frozen=True)
-class State:
-    """SHA-256 of each wanted file that exists, and where ``latest`` points (None: there is no such link)."""
-
-    digests: Mapping[str, str]
-    latest: str | None
+# SHA-256 of each wanted file that exists, by its name; under LATEST where that link points, if there is one.
+State = Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +37,6 @@ class Wanted:
 
 
 class ReportFolder(Layer[State, Wanted]):
-    """``base``/``run_id`` on this machine."""
-
     def __init__(self, base: str, run_id: str, wanted: Wanted, facts: Mapping[str, Any]) -> None:
         self.host = "report"
         if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
@@ -53,114 +46,87 @@ class ReportFolder(Layer[State, Wanted]):
         self._wanted = wanted
         self._facts = facts
         self.folder = self._base / run_id
-        self._staged: dict[str, str] = {}
 
     def observe(self) -> State:
-        digests = {}
-        for name in self._wanted.files:
-            path = self.folder / name
-            if path.is_file():
-                digests[name] = _digest(path)
+        there = [name for name in self._wanted.files if (self.folder / name).is_file()]
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
             raise refusal("foreign_link", link=link)
-        return State(digests, os.readlink(link) if link.is_symlink() else None)
+        found = {name: _digest(self.folder / name) for name in there}
+        return {**found, LATEST: os.readlink(link)} if link.is_symlink() else found
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
         operations = []
         for name, content in wanted.files.items():
             digest = _digest(content)
-            if state.digests.get(name) != digest:
+            if state.get(name) != digest:
                 path = self.folder / name
                 size = len(content) if isinstance(content, bytes) else content.stat().st_size
                 operations.append(
                     Operation(
                         description=f"write {path} ({size} bytes)",
                         command=f"write {path}",
-                        changes={str(path): (state.digests.get(name), digest)},
-                        inverse="" if name in state.digests else f"rm {path}",
-                        payload={"name": name},
+                        changes={str(path): (state.get(name), digest)},
+                        inverse="" if name in state else f"rm {path}",
+                        payload={"name": name, "place": path},
                     )
                 )
-        if wanted.link_latest and state.latest != self._run_id:
+        before = state.get(LATEST)
+        if wanted.link_latest and before != self._run_id:
             link = self._base / LATEST
             operations.append(
                 Operation(
                     description=f"point {link} to {self._run_id}",
                     command=f"ln -sfn {self._run_id} {link}",
-                    changes={str(link): (state.latest, self._run_id)},
-                    inverse=f"ln -sfn {state.latest} {link}" if state.latest else f"rm {link}",
+                    changes={str(link): (before, self._run_id)},
+                    inverse=f"ln -sfn {before} {link}" if before else f"rm {link}",
+                    payload={"name": LATEST, "place": link},
                 )
             )
         return operations
 
-    def apply(self, operation: Operation) -> None:
+    def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
+        doing = operations[0]
         try:
-            if not operation.payload:
-                self._link()
-                return
-            name = operation.payload["name"]
-            if name not in self._staged:
-                self._stage()
-            os.replace(self._staged.pop(name), self.folder / name)
-            if not self._staged:
-                _sync(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._base, prefix=f".{self._run_id}.") as beside:
+                for doing in operations:
+                    self._stage(Path(beside), doing.payload["name"])
+                for doing in operations:
+                    os.replace(Path(beside) / doing.payload["name"], doing.payload["place"])
+                    applied.append(doing)
+            _sync(self.folder)
         except OSError as error:
-            self._unstage()
             logs = [str(content) for content in self._wanted.files.values() if isinstance(content, Path)]
             kept = f"; the log is still at {', '.join(logs)}" if logs else ""
             raise ApplyError(
-                f"cannot {operation.command} ({error}); the report that was there is unchanged{kept}",
+                f"cannot {doing.command} ({error}); the report that was there is unchanged{kept}",
                 host=self.host,
                 thing=str(self._base),
                 remedy="make room there, then write the report again"
                 if error.errno in _FULL
                 else "check that this folder exists and that you may write there",
+                failed_operation=doing.command,
             ) from error
+
+    def _stage(self, beside: Path, name: str) -> None:
+        """Write it down to the disk."""
+        if name == LATEST:  # a symlink cannot be overwritten, but one can be renamed over it
+            (beside / name).symlink_to(self._run_id)
+            return
+        with (beside / name).open("wb") as stream:
+            for piece in _pieces(self._wanted.files[name]):
+                stream.write(piece)
+            stream.flush()
+            os.fsync(stream.fileno())
+        (beside / name).chmod(0o644)
 
     def facts(self, state: State) -> dict[str, Any]:
         return {"path": str(self.folder), **self._facts}
 
-    def _stage(self) -> None:
-        """Write every file that differs, under a temporary name beside its place, down to the disk."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        on_disk = self.observe().digests
-        for name, content in self._wanted.files.items():
-            if on_disk.get(name) == _digest(content):
-                continue
-            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
-            self._staged[name] = temporary
-            with os.fdopen(handle, "wb") as stream:
-                for piece in _pieces(content):
-                    stream.write(piece)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(temporary, 0o644)
 
-    def _unstage(self) -> None:
-        while self._staged:
-            _name, temporary = self._staged.popitem()
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-    def _link(self) -> None:
-        """A symlink cannot be overwritten, but one can be renamed over it: no moment without ``latest``."""
-        temporary = self._base / f".{LATEST}.{os.getpid()}"
-        os.symlink(self._run_id, temporary)
-        try:
-            os.replace(temporary, self._base / LATEST)
-        except OSError:
-            os.unlink(temporary)
-            raise
-
-
-def _pieces(content: bytes | Path) -> Iterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") as stream:
-        while piece := stream.read(_CHUNK):
-            yield piece
+def _pieces(content: bytes | Path) -> Iterable[bytes]:
+    return [content] if isinstance(content, bytes) else file_pieces(str(content))
 
 
 def _digest(content: bytes | Path) -> str:

@@ -18,17 +18,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 def report(summary: Mapping[str, Any], plots: Sequence[Plot] = (), no_plots: str = "", heat_map: str = "") -> str:
     """report.html. ``no_plots``: why there are none; ``heat_map``: SVG of the fabric check."""
-    drawn = [
-        {
-            "title": plot.title,
-            "alt": plot.alt,
-            "light": _embedded("png", plot.light),
-            "dark": _embedded("png", plot.dark),
-        }
-        for plot in plots
-    ]
-    picture = heat_map and _embedded("svg+xml", heat_map.encode())
-    return _rendered("report.html.j2", **view.of(summary, no_plots), plots=drawn, heat_map=picture)
+    return _rendered("report.html.j2", **view.of(summary, no_plots), plots=plots, heat_map=heat_map.encode())
 
 
 def markdown(summary: Mapping[str, Any], plots: Sequence[str] = (), no_plots: str = "", heat_map: str = "") -> str:
@@ -54,7 +44,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    named = (view.number, view.percent, view.flat, view.figure, view.cell, view.line)
+    named = (view.number, view.percent, view.flat, view.figure, view.cell, view.line, embedded)
     environment.filters.update({function.__name__: function for function in named})
     environment.globals.update(style=(_TEMPLATES / "style.css").read_text(encoding="utf-8"))
     return environment
@@ -64,5 +54,5 @@ def _rendered(name: str, **values: Any) -> str:
     return str(_environment().get_template(name).render(**values))
 
 
-def _embedded(kind: str, content: bytes) -> str:
+def embedded(content: bytes, kind: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"

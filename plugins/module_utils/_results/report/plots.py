@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import math
 import statistics
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -92,19 +91,22 @@ def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
         "text.parse_math": False,  # a name with dollar signs is a name
         "font.size": 10,
         **dict.fromkeys(_INKED, theme.ink),
+        "axes.axisbelow": True,
         "axes.facecolor": theme.paper,
-        "grid.color": theme.grid,
-        "legend.frameon": False,
+        "axes.grid": True,
+        "axes.prop_cycle": matplotlib.rcsetup.cycler(linestyle=_DASHES) * matplotlib.rcsetup.cycler(color=_COLOURS),
         "axes.spines.top": False,
         "axes.spines.right": False,
+        "grid.color": theme.grid,
+        "grid.linewidth": 0.6,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
     }
     with matplotlib.rc_context(style):
         figure = matplotlib.figure.Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, facecolor=theme.paper, layout="constrained")
         canvas: Any = matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         axes.set_title(title + (" (SIMULATED)" if simulated else ""), fontsize=11, loc="left", fontweight="bold")
-        axes.grid(True, linewidth=0.6)
-        axes.set_axisbelow(True)
         paint(axes, theme)
         if simulated:
             axes.text(
@@ -128,16 +130,13 @@ def _throughput(summary: _Summary, _rows: _Rows) -> _Plan:
         if many:
             _band(axes, ranks)
         else:
-            for index, rank in enumerate(ranks):
-                dashes, colour = divmod(index, len(_COLOURS))
-                axes.plot(
-                    rank["x"], rank["images_per_second"], label=f"rank {rank['rank']}", color=_COLOURS[colour],
-                    linestyle=_DASHES[dashes % len(_DASHES)], marker="o", markersize=3, linewidth=1.4,
-                )  # fmt: skip
+            for rank in ranks:
+                said = {"label": f"rank {rank['rank']}", "marker": "o", "markersize": 3, "linewidth": 1.4}
+                axes.plot(rank["x"], rank["images_per_second"], **said)
         axes.set_ylim(0, 1.15 * max(max(rank["images_per_second"]) for rank in ranks))
         axes.set_xlabel("seconds since the warm-up" if timeline["x_unit"] == SECONDS else "step")
         axes.set_ylabel("images/s per rank" + ("" if timeline["kind"] == BETWEEN else "\n(mean since the warm-up)"))
-        axes.legend(loc="lower right", fontsize=8, ncols=1 if many or len(ranks) <= 4 else 4)
+        axes.legend(loc="lower right", ncols=1 if many or len(ranks) <= 4 else 4)
 
     last = [rank["images_per_second"][-1] for rank in ranks]
     return paint, (
@@ -150,17 +149,9 @@ def _band(axes: Any, ranks: Sequence[Mapping[str, Any]]) -> None:
     length = min(len(rank["x"]) for rank in ranks)
     columns = list(zip(*(rank["images_per_second"][:length] for rank in ranks)))
     x = [statistics.median(values) for values in zip(*(rank["x"][:length] for rank in ranks))]
-    axes.fill_between(
-        x,
-        [min(column) for column in columns],
-        [max(column) for column in columns],
-        alpha=0.25,
-        color=_COLOURS[0],
-        label=f"slowest to fastest of {len(ranks)} ranks",
-    )
-    axes.plot(
-        x, [statistics.median(column) for column in columns], color=_COLOURS[0], linewidth=1.8, label="median rank"
-    )
+    ends = list(map(min, columns)), list(map(max, columns))
+    axes.fill_between(x, *ends, alpha=0.25, color="C0", label=f"slowest to fastest of {len(ranks)} ranks")
+    axes.plot(x, list(map(statistics.median, columns)), color="C0", linewidth=1.8, label="median rank")
 
 
 def _scaling(_summary: _Summary, rows: _Rows) -> _Plan:
@@ -176,24 +167,20 @@ def _scaling(_summary: _Summary, rows: _Rows) -> _Plan:
 
     def paint(axes: Any, theme: Theme) -> None:
         axes.plot([1, ticks[-1]], [1, ticks[-1]], color=theme.ink, linestyle=":", linewidth=1.2, label="ideal")
-        for index, (name, found) in enumerate(series.items()):
+        for name, found in series.items():
             single = next(row["median"] for row in found if row["gpus"] == 1)
             x, y = [row["gpus"] for row in found], [row["speedup_1gpu"] for row in found]
             low = [max(0.0, row["speedup_1gpu"] - (row["low"] or row["median"]) / single) for row in found]
             high = [max(0.0, (row["high"] or row["median"]) / single - row["speedup_1gpu"]) for row in found]
-            axes.errorbar(
-                x, y, yerr=[low, high], color=_COLOURS[index % len(_COLOURS)], marker="o", markersize=4, capsize=3,
-                linewidth=1.5, label=name,
-            )  # fmt: skip
+            axes.errorbar(x, y, yerr=[low, high], marker="o", markersize=4, capsize=3, linewidth=1.5, label=name)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda value, _position: f"{value:g}")
         axes.set_xticks(ticks)
         axes.minorticks_off()
-        axes.set_xlabel("ranks (GPUs)")
-        axes.set_ylabel("speed-up against one GPU")
-        axes.legend(loc="upper left", fontsize=8)
+        axes.set(xlabel="ranks (GPUs)", ylabel="speed-up against one GPU")
+        axes.legend(loc="upper left")
 
     ends = "; ".join(
         f"{name}: {found[-1]['speedup_1gpu']:.2f} on {found[-1]['gpus']}" for name, found in series.items()
@@ -220,17 +207,13 @@ def _bandwidth(summary: _Summary, rows: _Rows) -> _Plan:
         low = [0.0 if row["gb_s_low"] is None else max(0.0, row["gb_s"] - row["gb_s_low"]) for row in rows]
         high = [0.0 if row["gb_s_high"] is None else max(0.0, row["gb_s_high"] - row["gb_s"]) for row in rows]
         _label(axes, labels, 8)
-        axes.barh(
-            range(len(rows)), values, xerr=[low, high], color=_COLOURS[0], ecolor=theme.ink, capsize=3, height=0.6
-        )
+        axes.barh(range(len(rows)), values, xerr=[low, high], color="C0", ecolor=theme.ink, capsize=3, height=0.6)
         if bound:
-            axes.axvline(bound, color=_COLOURS[4], linestyle="--", linewidth=1.5)
-            axes.set_xlabel(f"GB/s per rank (dashed: limit of this network, {bound:.2f} GB/s)")
-        else:
-            axes.set_xlabel("GB/s per rank (limit of the network unknown)")
-        axes.set_xlim(0, 1.15 * max([*values, bound or 0.0]))
+            axes.axvline(bound, color="C4", linestyle="--", linewidth=1.5)
+        axes.set(xlabel=f"GB/s per rank ({drawn})", xlim=(0, 1.15 * max([*values, bound or 0.0])))
 
     limit_text = f"limit {bound:.2f} GB/s" if bound else "limit unknown"
+    drawn = f"dashed: limit of this network, {bound:.2f} GB/s" if bound else "limit of the network unknown"
     best = max(rows, key=lambda row: row["gb_s"])
     return paint, (
         f"All-reduce bandwidth of {len(rows)} measurements, {limit_text}; the fastest is {best['network']} over "
@@ -247,18 +230,15 @@ def _communication(_summary: _Summary, rows: _Rows) -> _Plan:
         x = range(len(rows))
         compute = [1e3 * row["compute_s"] for row in rows]
         comm = [1e3 * row["comm_s"] for row in rows]
-        axes.bar(x, compute, color=_COLOURS[0], label="compute", width=0.6)
-        axes.bar(
-            x, comm, bottom=compute, color=_COLOURS[1], label="communication", width=0.6, hatch="//",
-            edgecolor=theme.paper,
-        )  # fmt: skip
+        axes.bar(x, compute, color="C0", label="compute", width=0.6)
+        hatched = {"hatch": "//", "edgecolor": theme.paper}
+        axes.bar(x, comm, bottom=compute, color="C1", label="communication", width=0.6, **hatched)
         crowded = len(rows) > 5
         axes.set_xticks(x, labels, fontsize=8, rotation=45 if crowded else 0, ha="right" if crowded else "center")
         axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(6))
         axes.grid(False, axis="x")
-        axes.set_ylabel("milliseconds per batch")
-        axes.set_ylim(top=1.25 * max(a + b for a, b in zip(compute, comm)))
-        axes.legend(loc="upper right", fontsize=8, ncols=2)
+        axes.set(ylabel="milliseconds per batch", ylim=(None, 1.25 * max(map(sum, zip(compute, comm)))))
+        axes.legend(loc="upper right", ncols=2)
 
     worst = max(rows, key=lambda row: row["comm_share"])
     return paint, (
@@ -268,19 +248,17 @@ def _communication(_summary: _Summary, rows: _Rows) -> _Plan:
 
 
 def _limits(summary: _Summary, _rows: _Rows) -> _Plan:
-    compared = summary["limits"]["comparisons"]
-    rows = [entry for entry in compared if entry["ratio"] is not None and math.isfinite(entry["ratio"])]
+    rows = [entry for entry in summary["limits"]["comparisons"] if entry["ratio"] is not None]
     if not rows:
         return None
 
     def paint(axes: Any, theme: Theme) -> None:
         ratios = [100 * entry["ratio"] for entry in rows]
-        colours = [_COLOURS[4] if entry["exceeded"] else _COLOURS[2] for entry in rows]
+        colours = ["C4" if entry["exceeded"] else "C2" for entry in rows]
         axes.barh(range(len(rows)), ratios, color=colours, height=0.6)
         axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
         _label(axes, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], 7)
-        axes.set_xlabel("% of the limit (dashed line)")
-        axes.set_xlim(0, max(110.0, 1.1 * max(ratios)))
+        axes.set(xlabel="% of the limit (dashed line)", xlim=(0, max(110.0, 1.1 * max(ratios))))
 
     shares = "; ".join(f"{entry['what']} {100 * entry['ratio']:.1f} %" for entry in rows)
     return paint, f"Share of the limit: {shares}."

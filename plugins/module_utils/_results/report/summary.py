@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import time
 from typing import Any, Mapping, Sequence
 
 from ..._doctor import host_output, run_facts
@@ -41,7 +42,6 @@ SIMULATED_WORD = "SIMULATED"
 OF_RANK = ("rank", "host", "images_per_second", "source")
 OF_MACHINE = ("device", "step", "checksum")
 _SPEEDS = 16  # ranks whose speeds the headline has room for
-EVIDENCE = ("job", "nccl_path", "rdma", "switches", "fabric", "hosts", "vcenter")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,21 +73,17 @@ class Inputs:
 
 
 def build(inputs: Inputs) -> dict[str, Any]:
-    """The summary, plain types only. Raises RefusedError for a layer, a mark or a time that makes no sense.
+    """The summary, plain types only. Raises RefusedError for a layer or a time that makes no sense.
 
     Devices that call themselves SIMULATED make the run a simulated one, also where the caller forgot to say so.
     """
     devices = run_facts.simulated({"rdma": inputs.evidence.get("rdma")}, {})
     if devices or SIMULATED_WORD in json.dumps([inputs.layers, inputs.result], default=str):
         inputs = dataclasses.replace(inputs, simulated=True)
-    strange = sorted(set(inputs.evidence) - set(EVIDENCE))
-    if strange:
-        raise refusal("evidence_unknown", strange[0], known=", ".join(EVIDENCE))
-    strange = sorted(set(inputs.layers) - set(LAYERS)) + sorted(set(inputs.simulated_layers) - set(LAYERS))
-    if strange:
-        raise refusal("layer_unknown", strange[0], known=", ".join(LAYERS))
-    stages = stage_seconds(inputs.stage_marks, _seconds(inputs.finished, "finished"))
-    marks = [float(mark["at"]) for mark in inputs.stage_marks]
+    for name in sorted(set(inputs.layers) - set(LAYERS)):
+        raise refusal("layer_unknown", name, known=", ".join(LAYERS))
+    stages = stage_seconds(inputs.stage_marks, _seconds(inputs.finished))
+    marks = [mark["at"] for mark in inputs.stage_marks]
     result = inputs.result or {}
     # A rank without a figure cannot be shown; the witnesses are given all of them.
     per_rank = [
@@ -96,9 +92,8 @@ def build(inputs: Inputs) -> dict[str, Any]:
         if isinstance(rank, Mapping) and isinstance(rank.get("images_per_second"), (int, float))
     ]
     path = inputs.evidence.get("nccl_path") or None
-    problems = [
-        _problem(entry) for entry in [*result.get("problems", ()), *(path or {}).get("problems", ()), *inputs.problems]
-    ]
+    said = [_problem(entry) for entry in inputs.problems]
+    problems = [_problem(each) for read in (result, path or {}) for each in read.get("problems", ())] + said
     workload = {**result.get("parameters", {}), **inputs.workload}
     measured = bench.read(inputs.benchmarks)
     problems += [
@@ -106,13 +101,11 @@ def build(inputs: Inputs) -> dict[str, Any]:
     ]
     unreal = [kind for kind in measured if measured[kind]["simulated"] and not inputs.simulated]
     if unreal:
-        shown = (
-            f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware: shown, and used for nothing"
-        )
-        problems.append({"code": "benchmark_simulated", "message": shown})
+        what = f"benchmarks without hardware ({', '.join(unreal)}) in a report of hardware"
+        problems.append({"code": "benchmark_simulated", "message": f"{what}: shown, and used for nothing"})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
     job = Job.of(inputs.evidence.get("job"))
-    nics = _nics(inputs, job, path)
+    nics = _Nics(inputs, job, path)
     limits = {**nics.limits["limits"], **inputs.limits}
     unknown = [f"{key}: {why}" for key, why in nics.limits["unknown"].items() if key not in inputs.limits]
     analysis = analyse(
@@ -147,7 +140,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             detours=analysis.detours,
             doctor=inputs.doctor,
             speed=analysis.speed,
-            problems=[_problem(entry) for entry in inputs.problems],
+            problems=said,
             booted=_booted(inputs.evidence.get("hosts")),
         )
     )
@@ -163,7 +156,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "sum_of_ranks": result.get("sum_of_ranks"),
         },
         "agreement": dict(result.get("agreement", {"ok": None, "relative_difference": None})),
-        "rank_details": [_rank_details(rank) for rank in per_rank],
+        "rank_details": [
+            {**{key: rank.get(key) for key in OF_RANK}, **{key: rank.get("machine", {}).get(key) for key in OF_MACHINE}}
+            for rank in per_rank
+        ],
         "hosts_rebooted": sorted(inputs.hosts_rebooted),
         "layers": layers,
         "started": inputs.started or (_iso(min(marks)) if marks else None),
@@ -205,36 +201,26 @@ def _setting(
     )
 
 
-@dataclasses.dataclass(frozen=True)
 class _Nics:
     """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
     reading at all), ``limits`` as `found_limits` does; ``start``: first reading of each node, ``used``: the devices of
     the training in it."""
 
-    counters: dict[str, Any] | None
-    switches: dict[str, Any] | None
-    limits: dict[str, Any]
-    start: dict[str, Mapping[str, Any]]
-    used: dict[str, list[str]]
-
-
-def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> _Nics:
-    readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
-    nodes = list(job.hosts) + [node for node in readings if node not in job.hosts]
-    hcas = gathered(job, path)
-    networks = job.rdma_networks or cidrs(job.cluster_network)
-    nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
-    start = {node: (reading or {}).get("start") or {} for node, reading in readings.items()}
-    return _Nics(
-        counters=snapshots.rdma(readings, nodes, networks, hcas, job.rdma_networks) if readings else None,
-        switches=snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
-        limits=found_limits.find(start, nodes, networks, hcas) if readings else nothing,
-        start=start,
-        used={
+    def __init__(self, inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> None:
+        readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
+        nodes = [*job.hosts, *(node for node in readings if node not in job.hosts)]
+        hcas, rails = gathered(job, path), job.rdma_networks
+        networks = rails or cidrs(job.cluster_network)
+        start: dict[str, Mapping[str, Any]] = {node: (each or {}).get("start") or {} for node, each in readings.items()}
+        nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+        self.start = start
+        self.counters = snapshots.rdma(readings, nodes, networks, hcas, rails) if readings else None
+        self.switches = snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None
+        self.limits = found_limits.find(start, nodes, networks, hcas) if readings else nothing
+        self.used = {
             node: [port_name(port) for port in training_ports(start.get(node), networks, hcas.get(node))]
             for node in job.hosts
-        },
-    )
+        }
 
 
 def _busiest(counters: Mapping[str, Any] | None) -> float | None:
@@ -247,16 +233,10 @@ def _busiest(counters: Mapping[str, Any] | None) -> float | None:
 
 def stage_seconds(marks: Sequence[Mapping[str, Any]], finished: float | None) -> dict[str, float]:
     """Seconds per stage: from its mark to the next one, the last one to ``finished``. A repeated stage adds up."""
-    found: list[tuple[str, float]] = []
-    for mark in marks:
-        try:
-            found.append((str(mark["name"]), float(mark["at"])))
-        except (KeyError, TypeError, ValueError) as error:
-            raise refusal("stage_mark", dict(mark)) from error
     seconds: dict[str, float] = {}
-    for index, (name, at) in enumerate(found):
-        end = found[index + 1][1] if index + 1 < len(found) else (at if finished is None else finished)
-        seconds[name] = round(seconds.get(name, 0.0) + max(0.0, end - at), 3)
+    for mark, end in zip(marks, [*(mark["at"] for mark in marks[1:]), finished]):
+        spent = 0.0 if end is None else max(0.0, end - mark["at"])
+        seconds[mark["name"]] = round(seconds.get(mark["name"], 0.0) + spent, 3)
     return seconds
 
 
@@ -288,14 +268,9 @@ def _layer(inputs: Inputs, name: str) -> dict[str, Any]:
     }
 
 
-def _rank_details(rank: Mapping[str, Any]) -> dict[str, Any]:
-    machine = rank.get("machine", {})
-    return {**{key: rank.get(key) for key in OF_RANK}, **{key: machine.get(key) for key in OF_MACHINE}}
-
-
-def _booted(hosts: Any) -> dict[str, float]:
+def _booted(hosts: Mapping[str, Any] | None) -> dict[str, float]:
     """Host -> when it booted, of those that said their uptime after the run."""
-    read = hosts.items() if isinstance(hosts, Mapping) else ()
+    read = (hosts or {}).items()
     found = {str(host): host_output.booted(said) for host, said in read if isinstance(said, Mapping)}
     return {host: at for host, at in found.items() if at is not None}
 
@@ -308,27 +283,22 @@ def _problem(entry: Any) -> dict[str, str]:
 
 def _versions(per_rank: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """What the ranks say they run; several values side by side are a finding of their own."""
-    found = {}
-    for key in ("torch", "cuda", "python", "backend"):
-        values = sorted(
-            {str(rank.get("machine", {}).get(key)) for rank in per_rank if rank.get("machine", {}).get(key)}
-        )
-        if values:
-            found[key] = ", ".join(values)
-    return found
+    machines = [rank.get("machine", {}) for rank in per_rank]
+    keys = ("torch", "cuda", "python", "backend")
+    found = {key: sorted({str(machine[key]) for machine in machines if machine.get(key)}) for key in keys}
+    return {key: ", ".join(values) for key, values in found.items() if values}
 
 
-def _seconds(text: str, thing: str) -> float | None:
+def _seconds(text: str) -> float | None:
     if not text:
         return None
     try:
         # Python before 3.11 does not take the Z.
         moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
-        raise refusal("no_time", text, thing=thing) from error
+        raise refusal("no_time", text, thing="finished") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
 def _iso(seconds: float) -> str:
-    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -225,19 +225,14 @@ def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, s
         cards.append(("Slowest to fastest rank", f"{slowest} to {fastest}", "images/s"))
     compared = summary["limits"]["comparisons"]
     linear = next((entry["ratio"] for entry in compared if entry["limit_name"] == LINEAR), None)
-    scaled = _no_reference(summary) if linear is None else "of ranks x one GPU"
+    how = next(limit["how"] for limit in summary["limits"]["limits"] if limit["name"] == LINEAR)
+    scaled = how.removeprefix("unknown, because ") if linear is None else "of ranks x one GPU"
     exposed = summary["limits"]["communication"]["exposed_share"]
     spent = "needs one GPU's rate" if exposed is None else "of a step"
     cards += [("Scaling efficiency", percent(linear), scaled), ("Exposed communication", percent(exposed), spent)]
     if seconds:
         cards.append(("Wall time", f"{seconds / 60:.1f} min" if seconds >= 120 else f"{seconds:.0f} s", "all stages"))
     return cards
-
-
-def _no_reference(summary: Mapping[str, Any]) -> str:
-    """Why there is nothing to scale from: not measured, or measured with another batch."""
-    how = next((limit["how"] for limit in summary["limits"]["limits"] if limit["name"] == LINEAR), "")
-    return str(how).removeprefix("unknown, because ") or "one GPU was not measured"
 
 
 def _found(found: Any) -> list[tuple[str, str]]:
