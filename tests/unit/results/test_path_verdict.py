@@ -582,7 +582,7 @@ def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) ->
     extra = f"GPU Direct RDMA Disabled for GPU {gpu} / HCA 0 (distance 9 > 5)"
     text = Job("2.27.7", hosts=HOSTS[:2], gpus=3, extra=(extra,)).text()
     text = re.sub(
-        r"rank (\d) nranks 6 cudaDev \d nvmlDev \d busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \1 busId \1", text
+        r"rank (\d) nranks 6 cudaDev \d nvmlDev (\d) busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \2 busId \1", text
     )
     assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
 
@@ -610,3 +610,10 @@ def test_result_is_plain_data() -> None:
     assert result["counts"] == {"rdma_via_host": 4}
     assert result["pairs"][0]["send"]["path"] == "rdma_via_host"
     assert (result["ok"], result["nranks"], result["hosts"]) == (False, 4, list(HOSTS))
+
+
+def test_sockets_that_were_asked_for_are_a_setting_that_was_kept() -> None:
+    extra = ("NCCL_IB_DISABLE set by environment to 1.",)
+    said = Job("2.27.5", hosts=HOSTS[:2], send="NET/Socket/0", receive="NET/Socket/0", network="Socket", extra=extra)
+    found = judge(parse(said.text()), 2, HOSTS[:2])
+    assert (found.verdict, found.problems) == ("sockets", ())

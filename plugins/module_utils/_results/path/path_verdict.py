@@ -170,7 +170,7 @@ class _Judge:
         return [each for each in self._log.channels if each.kind == "net" and self._ends(each) is None]
 
     def _ends(self, channel: Channel) -> tuple[int, int] | None:
-        return self._ranks.ends(channel.process, channel.comm, channel.source, channel.target, channel.direction)
+        return self._ranks.ends(channel)
 
     def _crosses(self, ends: tuple[int, int]) -> bool:
         return self._ranks.host_of[ends[0]] != self._ranks.host_of[ends[1]]
@@ -237,6 +237,9 @@ class _Judge:
             if pairs and alone:
                 yield reason("host_alone", way=way, hosts=", ".join(alone))
         yield from self._one_sided(pairs)
+        unclear = sum(each.count for each in self._to_unheard())
+        if pairs and unclear and len(ranks.world) == ranks.nranks:
+            yield reason("ends_unclear", count=unclear)
         if not pairs and len(ranks.hosts) > 1:
             yield reason("no_channel", hosts=len(ranks.hosts))
 
@@ -283,7 +286,7 @@ class _Judge:
             if tcp and (len(names) > 1 or any(channel.gdr for channel in self._by_process[process])):
                 return reason("second_network", process=process.name, network=tcp[0])
         was_set = tcp_setting(self._log)
-        if was_set:
+        if was_set and any(each.kind == "net" and not TCP.search(each.network) for each in self._log.channels):
             return reason("setting_not_kept", variable=was_set[0], value=was_set[1])
         levels = self._log.environment.get("NCCL_NET_GDR_LEVEL", ())
         if any(level.upper() in ("LOC", "0") for level in levels) and any(each.gdr for each in self._log.channels):
@@ -292,7 +295,9 @@ class _Judge:
 
     def _one_gpu_twice(self) -> str:
         """Two ranks of a communicator on one GPU, which NCCL refuses: their lines are of several jobs."""
-        for (comm, _size), members in self._ranks.maps.items():
+        for (comm, size), members in self._ranks.maps.items():
+            if (comm, size) in self._ranks.shared:
+                continue
             seen: dict[tuple[str | None, int, str], int] = {}
             for number, rank in members.items():
                 gpu = (rank.process.host, rank.device, rank.bus_id)
@@ -350,7 +355,7 @@ class _Judge:
             for edge in edges:
                 if not self._was_connected(process, edge):
                     continue
-                ends = self._ranks.ends(process, edge.comm, edge.source, edge.target, None)
+                ends = self._ranks.edge_ends(process, edge)
                 if ends and self._crosses(ends):
                     found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)

@@ -315,7 +315,8 @@ class Reader(LogReader[NcclLog]):
             self._problem("unreadable_channel", line=record.text[:_KEPT])
         comm = self._comm(record)
         source, target = int(match["source"]), int(match["target"])
-        key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr)
+        gpus = match["source_gpu"] or "", match["target_gpu"] or ""
+        key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr, gpus)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = Channel(*key, line=record.text[:_KEPT])
@@ -348,7 +349,9 @@ class Reader(LogReader[NcclLog]):
         key = (record.process, rank, nranks, comm, device)
         known = self._ranks.get(key)
         complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)
-        self._ranks[key] = Rank(record.process, rank, nranks, device, match["bus"] or "", comm, complete, bool(split))
+        nvml = None if match["nvml"] is None else int(match["nvml"])
+        bus = match["bus"] or ""
+        self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
         self._current[record.process, record.tid] = comm
         self._heads.clear()
         return True
