@@ -343,7 +343,8 @@ class Reader(LogReader[RunResult]):
         behind = sorted(rank for rank, step in found.last.items() if step.step < end)
         self.problems.add_if(behind, "unfinished", ranks=names(behind), end=end)
         # Without any mark the lines of the last step are one per rank, but of which one is not known.
-        steps = [step for rank, step in found.last.items() if rank not in results] or ([] if results else found.at_end)
+        unmarked = [] if results or found.last else found.at_end
+        steps = [*(step for rank, step in found.last.items() if rank not in results), *unmarked]
         stepped = [RankResult(step.rank, None, step.images_per_second, "step_line", step.loss) for step in steps]
         return tuple(sorted([*results.values(), *stepped], key=lambda result: result.rank or 0))
 
