@@ -36,12 +36,6 @@ class Census:
             self._head += piece[: _SAMPLE - len(self._head)]
         self._tail = piece[-_SAMPLE:] if len(piece) >= _SAMPLE else (self._tail + piece)[-_SAMPLE:]
 
-    @property
-    def binary(self) -> bool:
-        return self.nul or (self._head.count(b"\xff") + len(re.findall(rb"[\x01-\x06\x0e-\x1a]", self._head))) > max(
-            8, len(self._head) // 20
-        )
-
     def describe(self) -> str:
         """What was found in place of what was looked for."""
         if not self.bytes:
@@ -50,7 +44,8 @@ class Census:
         size = f"{self.bytes} bytes, {self.lines} lines"
         if program := identify(sample):
             return f"this looks like {program} ({size})"
-        if self.binary:
+        odd = self._head.count(b"\xff") + len(re.findall(rb"[\x01-\x06\x0e-\x1a]", self._head))
+        if self.nul or odd > max(8, len(self._head) // 20):
             return f"this is binary data ({size}), beginning with {self._head[:24]!r}"
         if not sample.strip():
             return f"there is only white space ({size})"

@@ -199,18 +199,11 @@ def read_tree(
     OSError while a file is read is a problem of that file.
     """
     table = Reader(repeats)
-    ignored: list[str] = []
-    count = 0
-    for path, opened in sorted(files, key=lambda entry: entry[0]):
-        name = _LINES["name"].search(path)
-        if name is None:
-            if len(ignored) < 100:
-                ignored.append(path)
-            continue
-        count += 1
-        if count > _FILES:
-            table.problems.add("too_many_logs", most=_FILES)
-            break
+    named = [(path, _LINES["name"].search(path), opened) for path, opened in sorted(files, key=lambda entry: entry[0])]
+    ignored = [path for path, name, _opened in named if not name][:100]
+    logs = [(path, name, opened) for path, name, opened in named if name]
+    table.problems.add_if(len(logs) > _FILES, "too_many_logs", most=_FILES)
+    for path, name, opened in logs[:_FILES]:
         case = table.case(name)
         try:
             log = read_log(opened(), windows, dropped)
@@ -224,7 +217,7 @@ def read_tree(
             table.problems.add("run_twice", path=path, run=run, case=case.name)
         else:
             case.runs[run] = log.figure
-    if not count:
+    if not logs:
         found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
         table.problems.add("no_result/tree", found=found)
     return table.scaling(ignored)

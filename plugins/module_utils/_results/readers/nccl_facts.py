@@ -167,7 +167,6 @@ class NcclLog:
         return all(self.relaxed.values()) if self.relaxed else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain types, for a filter."""
         return shown(
             self,
             *("lines", "hosts", "relaxed_ordering", "timeouts", "problems"),

@@ -35,14 +35,6 @@ _QUICK_PAUSE = 8  # parts until it is tried again
 
 
 @dataclasses.dataclass
-class _Head:
-    """What is known behind one prefix: channels by their line without its number, and other lines."""
-
-    channels: dict[bytes, Channel] = dataclasses.field(default_factory=dict)
-    lines: set[bytes] = dataclasses.field(default_factory=set)
-
-
-@dataclasses.dataclass
 class _Record:
     """One line of NCCL, out of its surroundings. ``ended``: its newline came."""
 
@@ -73,7 +65,8 @@ class Reader(LogReader[NcclLog]):
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
-        self._heads: dict[bytes, _Head] = {}
+        # Prefix -> what is known behind it: channels by their line without its number, and other lines with None.
+        self._heads: dict[bytes, dict[bytes, Channel | None]] = {}
         self._numbers: dict[bytes, str] = {}
         self._known = 0
         self._pause = 0
@@ -187,14 +180,14 @@ class Reader(LogReader[NcclLog]):
             if known is not None:
                 if tail[:8] == b"Channel ":
                     number, _colon, rest = tail.partition(b" : ")
-                    seen = known.channels.get(rest)
+                    seen = known.get(rest)
                     name = numbers.get(number)
                     if seen is not None and name is not None:
                         seen.count += 1
                         seen.numbers.add(name)
                         again += 1
                         continue
-                elif tail in known.lines or _QUICK_CALL.fullmatch(tail):
+                elif tail in known or _QUICK_CALL.fullmatch(tail):
                     again += 1
                     continue
             self._learn(raw, head, tail)
@@ -215,14 +208,14 @@ class Reader(LogReader[NcclLog]):
         if record.process.host is None or record.level != "INFO" or record.text.encode() != tail.rstrip():
             return
         number, _colon, rest = tail.partition(b" : ")
-        known = self._heads.setdefault(head, _Head())
+        known = self._heads.setdefault(head, {})
         if self._counted is not None and _QUICK_NUMBER.fullmatch(number):
-            known.channels[rest] = self._counted
+            known[rest] = self._counted
             if number not in self._numbers:
                 self._numbers[number] = number.decode().partition(" ")[2]
                 self._known += 1
         elif " via " not in record.text and " nranks " not in record.text and not tail.startswith(b"Channel "):
-            known.lines.add(tail)
+            known[tail] = None
         self._known += 1
 
     def _records(self, line: Line) -> Iterator[_Record]:

@@ -93,9 +93,8 @@ class Table:
     def reached(self) -> bool:
         """No size comes behind the largest one."""
         size = max((row.size for row in self.rows), default=0)
-        return (size + self.step if self.stepped else size * self.step) > (
-            self.max_bytes or 0
-        ) or size == self.max_bytes
+        next_one = size + self.step if self.stepped else size * self.step
+        return next_one > (self.max_bytes or 0) or size == self.max_bytes
 
     @property
     def cut(self) -> tuple[str, ...]:
@@ -171,9 +170,10 @@ class Table:
 def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) -> None:
     add_if = table.problems.add_if
     ranks, hosts = table.ranks or 0, table.hosts
-    add_if(ranks and (expected_ranks or ranks) != ranks, "missing_ranks", expected=expected_ranks, ranks=ranks)
+    others = expected_ranks and ranks and ranks != expected_ranks
+    add_if(others, "missing_ranks", expected=expected_ranks, ranks=ranks)
     add_if(table.listed < ranks, "missing_ranks/cut", last=ranks - 1, listed=table.listed)
-    elsewhere = hosts and (expected_hosts or len(hosts)) != len(hosts)
+    elsewhere = expected_hosts and hosts and len(hosts) != expected_hosts
     add_if(elsewhere, "missing_hosts", expected=expected_hosts, hosts=names(hosts))
     add_if(not table.finished, "unfinished")
     add_if(table.cut, "cut_columns", columns=" ".join(table.cut))

@@ -59,9 +59,8 @@ class Reader(PartsReader[Table]):
             self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
         elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ")):
             self._comment(line.rank, stripped)
-        elif (table := self.current.get(line.rank)) and not table.finished:
-            version = LINES["version"].search(stripped)
-            table.nccl_version = version["version"] if version else table.nccl_version
+        elif (version := LINES["version"].search(stripped)) and (table := self.current.get(line.rank)):
+            table.nccl_version = table.nccl_version if table.finished else version["version"]
         if "_perf" in stripped and not stripped.startswith("# Collective test"):
             self._named.update(LINES["program"].findall(stripped))
 

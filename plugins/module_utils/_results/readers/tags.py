@@ -58,11 +58,10 @@ class Line(NamedTuple):
 
 def bare(text: str) -> tuple[str, str]:
     """The label in front of a line, without dates, and the line as its program printed it."""
-    label, lead = "", _LEAD.match(text)
-    while lead:
+    label = ""
+    while lead := _LEAD.match(text):
         label += "" if lead["date"] else lead[0].strip()
         text = text[lead.end() :]
-        lead = _LEAD.match(text)
     return label, text
 
 

@@ -98,7 +98,6 @@ class RunResult:
         return self.agree is True and not self.problems
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain types, for a filter or a module."""
         return shown(
             self,
             *("total", "sum_of_ranks", "last_step", "step_lines", "numbered_listing", "parameters", "note", "problems"),
@@ -142,8 +141,7 @@ class _Found:
             for match in _LINES["total"].finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
-                    continue
-                if len(self.totals) < RECORD_LIMIT:
+                elif len(self.totals) < RECORD_LIMIT:
                     self.totals.append(float(match["total"]))
             return stepped
         for key in ("batch_size_global", "batch_size_per_device"):
@@ -238,13 +236,12 @@ class Reader(LogReader[RunResult]):
         return self._judge(self._plain, numbered=False)
 
     def line(self, line: Line) -> None:
-        if line.rank is not None:
-            self._no_listing()
         mark = line.text.find(machine.MARK)
+        if line.rank is not None or mark >= 0:
+            self._no_listing()
         if line.stream != "stdout" and mark < 0 and "images/sec" not in line.text:
             return
         if mark >= 0:
-            self._no_listing()
             record = machine.record_of(line.text[mark:], line.rank, self.problems)
             foreign = record and machine.is_foreign(record, line.rank, self.problems)
             if record and not foreign and len(self._machine) < RECORD_LIMIT:
@@ -346,7 +343,8 @@ class Reader(LogReader[RunResult]):
         behind = sorted(rank for rank, step in found.last.items() if step.step < end)
         self.problems.add_if(behind, "unfinished", ranks=names(behind), end=end)
         # Without any mark the lines of the last step are one per rank, but of which one is not known.
-        steps = [step for rank, step in found.last.items() if rank not in results] or ([] if results else found.at_end)
+        unmarked = [] if results or found.last else found.at_end
+        steps = [*(step for rank, step in found.last.items() if rank not in results), *unmarked]
         stepped = [RankResult(step.rank, None, step.images_per_second, "step_line", step.loss) for step in steps]
         return tuple(sorted([*results.values(), *stepped], key=lambda result: result.rank or 0))
 
