@@ -25,18 +25,16 @@ class Detour:
     limit: float | None = None
 
 
-def pairs(bandwidth: _Rows, perftest: _Rows, limits: Mapping[str, float | None]) -> tuple[Detour, ...]:
+def pairs(bandwidth: _Rows, perftest: _Rows, limits: Mapping[str, float | None]) -> Iterator[Detour]:
     """Rows of bandwidth.json (``path``, ``gb_s``) and perftest.json (``memory``, ``gb_s``). ``limits``: what
     `bandwidth_label` and `perftest_label` return -> the wire's limit in GB/s."""
-    found = []
     for direct, host in _alike(bandwidth, "path", DIRECT, HOST, ("network", "ranks", "size_bytes")):
         what = f"all-reduce of {direct.get('network')}, {direct.get('ranks')} ranks"
-        found.append(Detour(what, direct["gb_s"], host["gb_s"], True, limits.get(bandwidth_label(direct))))
+        yield Detour(what, direct["gb_s"], host["gb_s"], True, limits.get(bandwidth_label(direct)))
     same = ("from", "to", "test", "size_bytes", "bidirectional", "queue_pairs", "device")
     for direct, host in _alike(perftest, "memory", "GPU", "host", same):
         what = perftest_label(direct)
-        found.append(Detour(what, direct["gb_s"], host["gb_s"], False, limits.get(what)))
-    return tuple(found)
+        yield Detour(what, direct["gb_s"], host["gb_s"], False, limits.get(what))
 
 
 def bandwidth_label(row: Mapping[str, Any]) -> str:

@@ -98,6 +98,7 @@ def analyse(
     comparisons += [lim.Comparison(pace.WHAT, speed.bus_gb_s, bus, physical=True)] if speed.bus_gb_s else []
     comparisons += _all_reduce_tests(benchmarks, link, nodes) + _perftests(benchmarks, wire, given.get("nics_per_node"))
 
+    bounds = {comparison.what: comparison.limit.value for comparison in comparisons}
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
@@ -108,11 +109,7 @@ def analyse(
         gradient_traffic_bytes=due.of_gradients / due.nodes if due else None,
         due=due,
         notes=tuple(notes),
-        detours=ways.pairs(
-            rows_of(benchmarks, "bandwidth"),
-            rows_of(benchmarks, "perftest"),
-            {comparison.what: comparison.limit.value for comparison in comparisons},
-        ),
+        detours=tuple(ways.pairs(rows_of(benchmarks, "bandwidth"), rows_of(benchmarks, "perftest"), bounds)),
         speed=speed,
     )
 
@@ -149,22 +146,13 @@ def _steps_before(per_rank: Sequence[Mapping[str, Any]], batches: float | None) 
 
 
 def _links(given: Mapping[str, Any], notes: list[str]) -> tuple[lim.Limit, lim.Limit, lim.Limit]:
-    mtu = given.get("roce_mtu_bytes")
-    if not mtu and given.get("interface_mtu_bytes"):
-        mtu = lim.roce_mtu_bytes(given["interface_mtu_bytes"])
-        if mtu:
-            notes.append(
-                f"RoCE MTU {mtu}: what Linux takes for an interface MTU of {given['interface_mtu_bytes']}; "
-                "the NIC's own active_mtu was not read."
-            )
-    nics = given.get("nics_per_node")
-    wire = lim.wire_gbyte_per_s(
-        given.get("nic_link_gbit_per_s"),
-        mtu,
-        vlan_tagged=given.get("vlan_tagged"),
-        ip_version=given.get("ip_version") or 4,
-        nics_per_node=nics,
-    )
+    mtu, interface, nics = (given.get(key) for key in ("roce_mtu_bytes", "interface_mtu_bytes", "nics_per_node"))
+    if not mtu and interface:
+        mtu = lim.roce_mtu_bytes(interface)
+        taken = f"RoCE MTU {mtu}: what Linux takes for an interface MTU of {interface}"
+        notes += [f"{taken}; the NIC's own active_mtu was not read."] if mtu else []
+    rate, tagged, version = (given.get(key) for key in ("nic_link_gbit_per_s", "vlan_tagged", "ip_version"))
+    wire = lim.wire_gbyte_per_s(rate, mtu, vlan_tagged=tagged, ip_version=version or 4, nics_per_node=nics)
     generation, width = given.get("pcie_generation"), given.get("pcie_width")
     if given.get("pcie_link_status") and not (generation and width):
         generation, width = lim.pcie_link_status(given["pcie_link_status"]) or (None, None)
@@ -187,17 +175,14 @@ def _gradients(
     if own and not parameters:
         parameters = lim.RESNET50_PARAMETERS
     if own and not precision:
+        said = ", ".join(sorted(formats))
+        note = f"Number format of the gradients: not known, because the ranks do not say the same ({said})."
         if formats <= {"nothing", "fp32"}:
-            precision = "fp32"
-            notes.append(
-                "Gradients in fp32: this collection's workload keeps its parameters so, whatever autocast computes in."
-            )
+            precision, kept = "fp32", "keeps its parameters so, whatever autocast computes in"
+            note = f"Gradients in fp32: this collection's workload {kept}."
         elif len(formats) == 1:
-            precision = formats.pop()
-            notes.append(f"Gradients are exchanged in {precision}, as every rank says; the parameters are fp32.")
-        else:
-            said = ", ".join(sorted(formats))
-            notes.append(f"Number format of the gradients: not known, because the ranks do not say the same ({said}).")
+            precision, note = said, f"Gradients are exchanged in {said}, as every rank says; the parameters are fp32."
+        notes.append(note)
     return lim.gradient_bytes(parameters, precision)
 
 

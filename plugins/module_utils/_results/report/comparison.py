@@ -9,7 +9,7 @@ from ..._layer import LayerError, RefusedError
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .view import BANDWIDTH, INTERVAL, SCALING, TRAINING, number, or_unknown, percent
+from .view import BANDWIDTH, INTERVAL, SCALING, TRAINING, Columns, number, or_unknown, percent
 
 SIMULATED = "SIMULATED"
 
@@ -65,17 +65,17 @@ def build(
         raise _refused("nothing to compare", "", "give at least one run, log or figure")
     if baseline and baseline not in [entry.name for entry in entries]:
         raise _refused("is not among the runs", baseline, "the runs are " + ", ".join(names), "baseline")
+    gates = _gates(entries, baseline, margin, confidence) if baseline else []
+    rule = "Ideally communication takes less time than computing the batch (MXNet's own rule)."
     parts = [
         _training(entries, figures, with_published),
+        _gate_part(gates, baseline, margin),
         _scaling(entries, with_published),
         _bandwidth(entries, with_published),
-        _step(entries),
+        _by_columns("Communication in a training step", rule, TRAINING[:-1], 2, _rows(entries, "training")),
         _by_batch("Training, each device", entries, "training", "training_per_device" if with_published else ""),
         _by_batch("Scoring (forward only)", entries, "scoring", "scoring" if with_published else ""),
     ]
-    gates = _gates(entries, baseline, margin, confidence) if baseline else []
-    if gates:
-        parts.insert(1, _gate_part(gates, baseline, margin))
     parts = [part for part in parts if part["rows"]]
     simulated = sum(row["simulated"] for part in parts for row in part["rows"])
     problems = [
@@ -93,6 +93,7 @@ def build(
 
 
 _Row = Tuple[Sequence[str], str]  # cells, mark
+_Found = Tuple[str, Mapping[str, Any], str]  # name of the run, row of a benchmark, mark
 
 
 def _part(title: str, note: str, header: Sequence[str], figures: Iterable[int], rows: Iterable[_Row]) -> dict[str, Any]:
@@ -155,8 +156,7 @@ def _run_row(entry: Entry) -> _Row:
     return cells, _mark(summary)
 
 
-def _rows(entries: Sequence[Entry], kind: str) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Name of the run, row of the benchmark, mark."""
+def _rows(entries: Sequence[Entry], kind: str) -> list[_Found]:
     found = []
     for entry in entries:
         benchmark = entry.summary.get("benchmarks", {}).get(kind, {"rows": ()})
@@ -173,13 +173,17 @@ def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
     if with_published:
         document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
         found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
-    columns = [column for column in SCALING if column[0] != INTERVAL]
+    note = "Against one GPU and against one full node: a loss inside the node is none of the network's."
+    return _by_columns("Scaling", note, [column for column in SCALING if column[0] != INTERVAL], 3, found)
+
+
+def _by_columns(title: str, note: str, columns: Columns, first: int, found: Iterable[_Found]) -> dict[str, Any]:
+    """``first``: the first column with numbers."""
     rows = [
         ([name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)], mark)
         for name, row, mark in found
     ]
-    note = "Against one GPU and against one full node: a loss inside the node is none of the network's."
-    return _part("Scaling", note, ["run", *(heading for heading, _text in columns)], range(3, 1 + len(columns)), rows)
+    return _part(title, note, ["run", *(heading for heading, _text in columns)], range(first, 1 + len(columns)), rows)
 
 
 def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
@@ -191,14 +195,6 @@ def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]
         rows.append((said, published.MARK))
     note = "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes."
     return _part("All-reduce bandwidth", note, ["run", *header, "note"], (3, 4, 5), rows)
-
-
-def _step(entries: Sequence[Entry]) -> dict[str, Any]:
-    columns = dict(TRAINING[:-1])
-    found = _rows(entries, "training")
-    rows = [([name, *(text(row) for text in columns.values())], mark) for name, row, mark in found]
-    note = "Ideally communication takes less time than computing the batch (MXNet's own rule)."
-    return _part("Communication in a training step", note, ["run", *columns], (2, 3, 4, 5, 6), rows)
 
 
 def _by_batch(title: str, entries: Sequence[Entry], kind: str, others: str) -> dict[str, Any]:

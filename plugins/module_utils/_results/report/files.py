@@ -56,34 +56,20 @@ class ReportFolder(Layer[State, Wanted]):
         return {**found, LATEST: os.readlink(link)} if link.is_symlink() else found
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
-        operations = []
-        for name, content in wanted.files.items():
-            digest = _digest(content)
-            if state.get(name) != digest:
-                path = self.folder / name
-                size = len(content) if isinstance(content, bytes) else content.stat().st_size
-                operations.append(
-                    Operation(
-                        description=f"write {path} ({size} bytes)",
-                        command=f"write {path}",
-                        changes={str(path): (state.get(name), digest)},
-                        inverse="" if name in state else f"rm {path}",
-                        payload={"name": name, "place": path},
-                    )
-                )
-        before = state.get(LATEST)
-        if wanted.link_latest and before != self._run_id:
-            link = self._base / LATEST
-            operations.append(
-                Operation(
-                    description=f"point {link} to {self._run_id}",
-                    command=f"ln -sfn {self._run_id} {link}",
-                    changes={str(link): (before, self._run_id)},
-                    inverse=f"ln -sfn {before} {link}" if before else f"rm {link}",
-                    payload={"name": LATEST, "place": link},
-                )
-            )
-        return operations
+        after = {name: _digest(content) for name, content in wanted.files.items()}
+        after.update({LATEST: self._run_id} if wanted.link_latest else {})
+        return [self._operation(name, state.get(name), new) for name, new in after.items() if state.get(name) != new]
+
+    def _operation(self, name: str, before: str | None, after: str) -> Operation:
+        if name == LATEST:
+            place = self._base / LATEST
+            command, what, undo = f"ln -sfn {after} {place}", f"point {place} to {after}", f"ln -sfn {before} {place}"
+        else:
+            place, content = self.folder / name, self._wanted.files[name]
+            size = len(content) if isinstance(content, bytes) else content.stat().st_size
+            command, what, undo = f"write {place}", f"write {place} ({size} bytes)", ""
+        inverse = undo if before else f"rm {place}"
+        return Operation(what, command, {str(place): (before, after)}, inverse, payload={"name": name, "place": place})
 
     def apply_all(self, operations: Sequence[Operation], applied: list[Operation]) -> None:
         doing = operations[0]

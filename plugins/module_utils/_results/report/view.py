@@ -196,14 +196,10 @@ def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
     by_model: dict[str, dict[int, float]] = {}
     for row in rows:
         by_model.setdefault(row["model"], {})[row["batch"]] = row["images_per_second"]
-    models = list(by_model)
-    return (
-        ["batch", *(f"{model} images/s" for model in models)],
-        [
-            [str(batch), *("-" if batch not in by_model[model] else number(by_model[model][batch]) for model in models)]
-            for batch in batches
-        ],
-    )
+    cells = [
+        [str(batch), *(number(by[batch]) if batch in by else "-" for by in by_model.values())] for batch in batches
+    ]
+    return ["batch", *(f"{model} images/s" for model in by_model)], cells
 
 
 def _cards(summary: Mapping[str, Any], seconds: float) -> list[tuple[str, str, str]]:
