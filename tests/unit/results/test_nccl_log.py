@@ -475,6 +475,63 @@ def test_an_error_that_reaches_the_program_is_a_problem_unless_an_abort_or_a_pee
     assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
 
 
+@pytest.mark.parametrize(
+    ("states", "codes"),
+    [("START", ["unfinished"]), ("START COMPLETE", []), ("COMPLETE", []), ("START Abort", []), ("COMPLETE START", [])],
+)
+def test_a_rank_that_began_and_did_not_finish_is_a_problem(states: str, codes: list[str]) -> None:
+    line = "gpu01:1:1 [0] NCCL INFO comm 0x5 rank 0 nranks 1 cudaDev 0 commId 0x9 - Init {}\n"
+    text = "".join(line.format(state).replace("Init Abort", "Abort COMPLETE") for state in states.split())
+    found = parse(text)
+    assert ([problem.code for problem in found.problems], found.good) == (codes, not codes)
+    assert not {"unfinished"} & {problem.code for problem in judge(found).problems}
+
+
+DONE = "NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE"
+TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to-point network instead"
+
+
+@pytest.mark.parametrize(
+    ("lines", "ended"),
+    [
+        (["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"], "NCCL INFO Using network Socket"),
+        (
+            ["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"],
+            "NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>",
+        ),
+        (["sharp_plugin.c:288 NCCL WARN NET/IB :SHARP coll init error: Cannot create SHArP job(-11)"], TO_POINT),
+        (["NCCL INFO transport.cc:222 -> 2", TO_POINT, "NCCL INFO init.cc:765 -> 2"], DONE),
+        (["NCCL INFO Call to connect returned Connection refused, retrying"], DONE),
+        (
+            ["NCCL INFO socketPollConnect: connect to 192.0.2.7<41000> returned Connection refused, retrying (1/34)"],
+            "NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0",
+        ),
+    ],
+)
+def test_what_nccl_got_over_is_no_failure_once_the_log_shows_that_it_did(lines: list[str], ended: str) -> None:
+    said = [f"gpu01:1000:2000 [0] {line}\n" for line in lines]
+    later, other = f"gpu01:1000:2000 [0] {ended}\n", f"gpu01:1001:2001 [0] {ended}\n"
+    assert not parse("".join([*said, later])).problems
+    assert len(parse("".join(said)).warnings) == sum("WARN" in line for line in lines)
+    for text in ("".join(said), "".join([later, *said]), "".join([*said, other])):
+        assert {problem.code for problem in parse(text).problems} == {"nccl_failure"}
+
+
+def test_channels_over_sharp_that_was_refused_are_none() -> None:
+    text = "gpu01:1000:2000 [0] NCCL INFO CollNet 00 : 0 [send] via COLLNET/SHARP/0\n"
+    assert (parse(text).collnet, parse(text + f"gpu01:1000:2000 [0] {TO_POINT}\n").collnet) == (1, 0)
+
+
+def test_an_error_of_a_thread_that_starts_again_stays_one() -> None:
+    text = f"gpu01:1000:2000 [0] NCCL INFO init.cc:765 -> 2\ngpu01:1000:2000 [0] {DONE}\n"
+    assert [problem.code for problem in parse(text).problems] == ["nccl_failure"]
+
+
+def test_a_warning_of_a_connection_is_a_failure_where_it_is_cut_as_well() -> None:
+    text = "gpu01:1000:2000 [0] include/socket.h:403 NCCL WARN Connect to"
+    assert [problem.code for problem in parse(text).problems] == ["nccl_failure"]
+
+
 # --------------------------------------------------------------------------------------- what PyTorch says of its calls
 
 GAVE_UP = (

@@ -117,7 +117,8 @@ class _Judge:
         self._log = log
         self._ranks = ranks
         self._within: dict[str, dict[tuple[int, int], str]] = collections.defaultdict(dict)
-        self._problems = [problem for problem in log.problems if problem.code != "no_result"] + ranks.problems
+        known = ("no_result", "unfinished")  # what is missing is said once, below
+        self._problems = [problem for problem in log.problems if problem.code not in known] + ranks.problems
         self._version = oldest(log.versions)
         self._network = {process: [*names][-1] for process, names in log.networks.items()}
         self._by_process: dict[Process, list[Channel]] = collections.defaultdict(list)

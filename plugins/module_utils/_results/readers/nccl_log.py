@@ -75,6 +75,10 @@ class Reader(LogReader[NcclLog]):
         self._stuck: dict[tuple[str, int], dict[int, float]] = {}  # call and its number -> rank -> seconds
         self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
         self._aborted: dict[int, dict[int, str]] = {}  # size of the communicator -> rank -> process
+        # What NCCL may go on after, until the log shows it: process and shape of that line, or its thread -> lines
+        self._unsettled: dict[tuple[Process, str | int | None], dict[str, None]] = {}
+        self._to_point: set[tuple[Process, int | None]] = set()  # threads that went on without SHARP
+        self._collnet: collections.Counter[tuple[Process, int | None]] = collections.Counter()  # channels over SHARP
 
     def found(self) -> NcclLog:
         log, versions = self._log, self._log.versions
@@ -85,6 +89,10 @@ class Reader(LogReader[NcclLog]):
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
         self._timeouts()
+        log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
+        for (process, _until), texts in self._unsettled.items():
+            for text in texts:
+                self._problem("nccl_failure", process=self._process(process).name, line=text)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
             for rank, name in ranks.items() if len(ranks) < nranks else ():
@@ -116,16 +124,18 @@ class Reader(LogReader[NcclLog]):
             channel.count += glued.count
             channel.numbers |= glued.numbers
         stated = {(self._process(rank.process), rank.rank, rank.nranks) for rank in self._ranks.values()}
-        names = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
-        ranks = list(self._ranks.values())
+        comms_of = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
+        begun = list(self._ranks.values())
+        ranks = [*begun]
         for thread, said in self._said.items():
-            comms = [comm for nranks, comm in names if nranks == said.nranks]
+            comms = [comm for nranks, comm in comms_of if nranks == said.nranks]
             if thread not in self._current and (self._process(said.process), said.rank, said.nranks) not in stated:
                 ranks.append(dataclasses.replace(said, comm=comms[0] if len(comms) == 1 else ""))
         ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in ranks]
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
+        self._unfinished({*ranks[: len(begun)]})
         tables: tuple[dict[Process, Any], ...] = (self._log.networks, self._log.edges, self._log.connected)
         for table in tables:
             for process in [process for process in table if self._process(process) != process]:
@@ -134,6 +144,14 @@ class Reader(LogReader[NcclLog]):
         for process in [process for process in relaxed if self._process(process) != process]:
             used = relaxed.pop(process)
             relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
+
+    def _unfinished(self, begun: set[Rank]) -> None:
+        """Ranks that began and neither finished nor aborted. A line that lost its prefix may be the missing one."""
+        torn = {(rank.nranks, rank.rank) for rank in begun if rank.complete and rank.process.host is None}
+        left = {(rank.nranks, rank.rank) for rank in begun.intersection(self._ranks.values()) if not rank.complete}
+        numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
+        if numbers:
+            self._problem("unfinished", ranks=names(numbers))
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
@@ -270,10 +288,14 @@ class Reader(LogReader[NcclLog]):
 
     def _record(self, record: _Record) -> None:
         text = record.text
+        if self._unsettled:
+            self._went_on(record)
         if record.level.endswith("WARN"):
             self._warning(record)
-        elif " -> " in text:
-            self._complain(record, "returned")
+        elif " -> " in text and LINES["passed_on"].search(text):
+            self._wait_for(record, record.tid)
+        elif " retrying" in text and LINES["refused"].search(text):
+            self._wait_for(record, "started")
         if " via " in text and self._channel(record):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
@@ -286,7 +308,7 @@ class Reader(LogReader[NcclLog]):
 
     def _channel(self, record: _Record) -> bool:
         if "via COLLNET/" in record.text:
-            self._log.collnet += 1
+            self._collnet[record.process, record.tid] += 1
             return True
         if not (match := LINES["channel"].search(record.text)):
             return False
@@ -345,7 +367,10 @@ class Reader(LogReader[NcclLog]):
         nvml = None if match["nvml"] is None else int(match["nvml"])
         bus = match["bus"] or ""
         self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
-        self._current[record.process, record.tid] = comm
+        thread = record.process, record.tid
+        if complete and thread in self._to_point:
+            self._unsettled.pop(thread, None)
+        self._current[thread] = comm
         self._heads.clear()
         return True
 
@@ -439,10 +464,25 @@ class Reader(LogReader[NcclLog]):
         elif call := LINES["call"].search(text):
             error, hint = (call["error"] or "no reason given").strip(), LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
+        elif LINES["point_to_point"].search(text):
+            self._to_point.add((record.process, record.tid))
+        elif until := next((line for shape, line in LINES.table["went_on"].items() if LINES[shape].search(text)), None):
+            self._wait_for(record, until)
         elif not self._complain(record, "warned") and record.level == "WARN" and not LINES["optional"].search(text):
             self._complain(record, "failed")
         if len(self._log.warnings) < _WARNINGS:
             self._log.warnings.setdefault(f"{process}: {text[:_KEPT]}")
+
+    def _went_on(self, record: _Record) -> None:
+        """Take back what the process has got over with this line."""
+        for until in LINES.table["went_on"].values():
+            if (record.process, until) in self._unsettled and LINES[until].search(record.text):
+                del self._unsettled[record.process, until]
+
+    def _wait_for(self, record: _Record, until: str | int | None) -> None:
+        lines = self._unsettled.setdefault((record.process, until), {})
+        if len(lines) < _WARNINGS:
+            lines.setdefault(record.text[:_KEPT])
 
     def _comm(self, record: _Record) -> str:
         """The communicator that this thread is setting up; empty if it has no name."""
