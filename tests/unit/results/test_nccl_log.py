@@ -11,6 +11,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
 from ansible_collections.rocemesh.multinode.plugins.filter.read_log import read_log
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.reasons import oldest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import NcclLog, Reader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 from hypothesis import given, settings
@@ -515,6 +516,31 @@ def test_what_nccl_got_over_is_no_failure_once_the_log_shows_that_it_did(lines: 
     assert len(parse("".join(said)).warnings) == sum("WARN" in line for line in lines)
     for text in ("".join(said), "".join([later, *said]), "".join([*said, other])):
         assert {problem.code for problem in parse(text).problems} == {"nccl_failure"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["RCCL version : 2.21.5-HEAD:9a0e6a1", "RCCL version 2.21.5+hip6.2 HEAD:d380693+", "> RCCL version 2.21.5+hip6"],
+)
+def test_the_version_of_rccl_is_one_and_none_of_nccl(line: str) -> None:
+    found = parse(f"{line}\n")
+    assert ([*found.versions], oldest(found.versions)) == (["RCCL 2.21.5"], None)
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("INFO comm 0x2b8b20093600 rank 6 nranks 8", (6, 8, False)),
+        ("INFO comm 0x2b8b20093600 rank 6 nranks 8 - COMPLETE", (6, 8, True)),
+        ("NCCL INFO Channel 00/0 : 6[17000] -> 7[21000] via P2P/IPC comm 0x5609976f9470 nRanks 08", (6, 8, False)),
+        ("NCCL INFO Channel 00/0 : 7[21000] -> 6[17000] [receive] via NET/IB/0 comm 0x56 nRanks 08", (6, 8, False)),
+    ],
+)
+def test_a_line_that_begins_no_communicator_may_tell_its_rank_and_size(line: str, rank: tuple[int, int, bool]) -> None:
+    found = parse(f"gpu01:1000:2000 [2] {line}\n")
+    assert [(each.rank, each.nranks, each.complete) for each in found.ranks] == [rank]
+    assert not found.problems
+    assert not parse(f"gpu01:1000:2000 [2] {line.partition(' - ')[0]}").ranks  # its last figure may be cut
 
 
 def test_channels_over_sharp_that_was_refused_are_none() -> None:

@@ -119,6 +119,7 @@ class _Judge:
         self._within: dict[str, dict[tuple[int, int], str]] = collections.defaultdict(dict)
         known = ("no_result", "unfinished")  # what is missing is said once, below
         self._problems = [problem for problem in log.problems if problem.code not in known] + ranks.problems
+        self._failed = next((each.message for each in log.problems if each.code == "nccl_failure"), "")
         self._version = oldest(log.versions)
         self._network = {process: [*names][-1] for process, names in log.networks.items()}
         self._by_process: dict[Process, list[Channel]] = collections.defaultdict(list)
@@ -131,6 +132,8 @@ class _Judge:
         for line in (line for line in log.gdr if not line.enabled):
             self._refused[line.process.host].append(line)
         self._gpus = {(rank.process, gpu) for rank in log.ranks for gpu in (str(rank.rank), rank.bus_id)}
+        # A bus id; shorter is NVML's number, and a GPU of that number may be another rank's.
+        self._gpus |= {(each.process, each.own_gpu) for each in log.channels if len(each.own_gpu) > 3}
 
     def verdict(self) -> PathVerdict:
         log = self._log
@@ -144,7 +147,8 @@ class _Judge:
         lacking = self._lacking(pairs)
         if pairs:
             worst = min(pairs, key=lambda pair: ORDER.index(pair.verdict))
-            if worst.verdict == GDRDMA and lacking:
+            failed = worst.verdict == UNKNOWN and self._ranks.nranks is None and self._failed
+            if lacking and (failed or worst.verdict == GDRDMA):
                 return self._done(UNKNOWN, lacking, pairs)
             alike = sum(1 for pair in pairs if pair.verdict == worst.verdict)
             return self._done(worst.verdict, reason("pairs", alike=alike, all=len(pairs), reason=worst.reason), pairs)
@@ -194,20 +198,21 @@ class _Judge:
     def _lacking_ranks(self, pairs: Sequence[Pair]) -> Iterator[str]:
         ranks = self._ranks
         if ranks.nranks is None:
-            yield reason("no_ranks")
+            yield reason("no_ranks_failed", why=self._failed) if self._failed else reason("no_ranks")
             return
         # A line that lost its prefix may be the one that is missing.
         unfinished = sorted({n for n, rank in ranks.world.items() if not rank.complete}.difference(ranks.torn))
         if unfinished and not pairs and not any(rank.complete for rank in ranks.whole):
-            failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
-            if failed:
-                yield reason("start_failed", why=failed)
+            if self._failed:
+                yield reason("start_failed", why=self._failed)
             elif not (self._log.edges or self._log.channels):
                 yield reason("start_unfinished")
-        missing = [str(number) for number in range(ranks.nranks) if number not in ranks.world]
+        # Ranks whose lines begin behind their start; of several communicators a line may be of another one.
+        own = {each.own_end for each in self._log.channels} if len(ranks.maps) == 1 else set()
+        unfinished = sorted({*unfinished, *own.difference(ranks.world)})
+        missing = [str(number) for number in range(ranks.nranks) if number not in ranks.world and number not in own]
         if missing and len(ranks.hosts) == 1 and ranks.crosses_network:
             crossing = sum(each.count for each in self._to_unheard() if each.gdr)
-            own = {each.own_end for each in self._log.channels} if len(ranks.maps) == 1 else set()
             said = f"; {crossing} lines of this end say GDRDMA" if crossing else ""
             heard = {"heard": len(own.union(ranks.world)), "nranks": ranks.nranks, "shown": said}
             yield reason("log_of_one_host", host=ranks.hosts[0], **heard)
@@ -232,17 +237,18 @@ class _Judge:
             yield reason("one_name_for_all", host=ranks.hosts[0])
         elif ranks.missing_hosts:
             yield reason("hosts_missing", hosts=", ".join(ranks.missing_hosts))
+        unheard = self._to_unheard()
         heard = {"from": {pair.source_host for pair in pairs}, "to": {pair.target_host for pair in pairs}}
         for way, hosts in heard.items():
             alone = sorted(set(ranks.hosts) - hosts)
-            if pairs and alone:
+            if pairs and alone and not unheard:  # an end whose host is not known may be there
                 yield reason("host_alone", way=way, hosts=", ".join(alone))
         yield from self._one_sided(pairs)
-        unclear = sum(each.count for each in self._to_unheard())
+        unclear = sum(each.count for each in unheard)
         if pairs and unclear and len(ranks.world) == ranks.nranks:
             yield reason("ends_unclear", count=unclear)
         if not pairs and len(ranks.hosts) > 1:
-            yield reason("no_channel", hosts=len(ranks.hosts))
+            yield reason("no_channel_cut" if self._connected else "no_channel", hosts=len(ranks.hosts))
 
     def _summaries_that_contradict(self) -> list[str]:
         """Since 2.24 "Connected all rings" says whether every connection of the rank uses GPUDirect RDMA."""

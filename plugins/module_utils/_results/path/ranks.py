@@ -193,7 +193,8 @@ class Ranks:
         }
 
     def _hosts_from_channels(self) -> None:
-        """Without a line of a communicator, the side that prints a channel tells where its rank is."""
+        """Without a line of a communicator, the side that prints a channel tells where its rank is, and so do mpirun's
+        tags where they are NCCL's ranks."""
         for channel in self._log.channels:
             own, host = channel.own_end, channel.process.host
             if host is None or self.host_of.setdefault(own, host) == host:
@@ -202,3 +203,6 @@ class Ranks:
             problem = Problem("rank_on_two_hosts", said)
             if problem not in self.problems:
                 self.problems.append(problem)
+        channels = self._log.channels
+        if channels and all(each.process.tag in (None, each.own_end) for each in channels):
+            self.host_of = {**self._log.tagged, **self.host_of}

@@ -77,6 +77,10 @@ class Channel:
         """The rank that prints the line."""
         return self.target if self.direction == "receive" else self.source
 
+    @property
+    def own_gpu(self) -> str:
+        return self.gpus[self.direction == "receive"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
@@ -130,14 +134,15 @@ def _lists() -> Any:
 class NcclLog:
     """Everything that was found; a dictionary with values None is a list of different things in order of appearance.
 
-    ``hosts``: all that printed a line of NCCL; ``networks``: process -> names; ``relaxed``: processes that named their
-    NICs -> whether with [RO]; ``sockets``: host -> interfaces with their addresses; ``environment``: variable ->
-    values; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
-    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none;
-    ``timeouts``: collectives that PyTorch gave up.
+    ``hosts``: all that printed a line of NCCL; ``tagged``: rank in mpirun's tag -> host; ``networks``: process ->
+    names; ``relaxed``: processes that named their NICs -> whether with [RO]; ``sockets``: host -> interfaces with their
+    addresses; ``environment``: variable -> values; ``edges``: process -> neighbours; ``connected``: process ->
+    (commId, kind of edges) that it says it connected; ``summaries``: process -> last (PXN, GDR) of "Connected all
+    rings", None where the version has none; ``timeouts``: collectives that PyTorch gave up.
     """
 
     lines: int = 0
+    tagged: dict[int, str] = dataclasses.field(default_factory=dict)
     versions: dict[str, None] = dataclasses.field(default_factory=dict)
     hosts: tuple[str, ...] = ()
     ranks: tuple[Rank, ...] = ()

@@ -52,13 +52,14 @@ class Reader(LogReader[NcclLog]):
     name = "nccl_log"
     wants = "line of NCCL"
     # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
-    needles = (b"INFO ", b"WARN ", b"NCCL ", b"WorkNCCL(", b"last completed work: ")
+    needles = (b"INFO ", b"WARN ", b"NCCL ", b"RCCL version", b"WorkNCCL(", b"last completed work: ")
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
         self._log = NcclLog()
         self._given: set[str] = {name.split(".")[0] for name in hosts}
         self._hosts: dict[int, collections.Counter[str]] = {}  # pid -> names, one each but for broken lines
+        self._tags: dict[int, Process] = {}
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
         self._said: dict[tuple[Process, int | None], Rank] = {}  # what another line of a thread says of its rank
         self._current: dict[tuple[Process, int | None], str] = {}
@@ -99,6 +100,7 @@ class Reader(LogReader[NcclLog]):
                 self._problem("aborted", process=name, rank=rank, nranks=nranks)
         if not log.lines and not log.timeouts:
             self.nothing()
+        log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
         log.hosts = tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]}))
         log.ranks = tuple(
             sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))
@@ -170,7 +172,7 @@ class Reader(LogReader[NcclLog]):
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
             self._log.lines += 1
-            self._log.versions.setdefault(version["version"])
+            self._log.versions.setdefault(_release(version))
 
     # ------------------------------------------------------------------------------------------- the usual line, again
 
@@ -255,6 +257,8 @@ class Reader(LogReader[NcclLog]):
             host = self._host(prefix["host"], int(prefix["pid"]))
             begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
             process = Process(host, int(prefix["pid"]), line.rank)
+            if line.rank is not None:
+                self._tags.setdefault(line.rank, process)
             level = prefix[0].partition(" ras/")[1] + mark["level"]  # NCCL goes on without its RAS
             starts.append((begin, mark.end(), process, int(prefix["tid"]), level, int(prefix["device"] or 0)))
             previous = mark.end()
@@ -331,6 +335,10 @@ class Reader(LogReader[NcclLog]):
         comm = self._comm(record)
         source, target = int(match["source"]), int(match["target"])
         gpus = match["source_gpu"] or "", match["target_gpu"] or ""
+        if (of := LINES["channel_of"].search(via)) and (record.ended or of.end() < len(via)):
+            comm = self._comms.get((record.process, of["at"]), comm)
+            own = target if match["direction"] == "receive" else source
+            self._say(record, Rank(record.process, own, int(of["nranks"]), record.device, "", "", False))
         key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr, gpus)
         channel = self._channels.get(key)
         if channel is None:
@@ -347,8 +355,8 @@ class Reader(LogReader[NcclLog]):
             if said := LINES["said"].match(record.text):
                 rank, nranks = int(said["rank"]), int(said["nranks"])
                 device = record.device if said["device"] is None else int(said["device"])
-                named = Rank(record.process, rank, nranks, device, "", "", False)
-                self._said.setdefault((record.process, record.tid), named)
+                if record.ended or said.end() < len(record.text):
+                    self._say(record, Rank(record.process, rank, nranks, device, "", "", bool(said["done"])))
             return said is not None
         found, split = LINES["comm_id"].search(match["rest"]), LINES["split"].search(record.text)
         begun = "" if match["state"] == "Init START" else self._comms.get((record.process, match["at"]), "")
@@ -373,6 +381,12 @@ class Reader(LogReader[NcclLog]):
         self._current[thread] = comm
         self._heads.clear()
         return True
+
+    def _say(self, record: _Record, rank: Rank) -> None:
+        """What a line that begins no communicator tells of the thread's rank."""
+        known = self._said.get((record.process, record.tid))
+        if known is None or rank.complete:
+            self._said[record.process, record.tid] = rank
 
     def _gdr_line(self, record: _Record) -> bool:
         if not (said := LINES["gdr"].match(record.text)):
@@ -427,7 +441,7 @@ class Reader(LogReader[NcclLog]):
         elif (bootstrap := LINES["bootstrap"].match(text)) and record.process.host:
             log.sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
         elif version := LINES["version"].search(text):
-            log.versions.setdefault(version["version"])
+            log.versions.setdefault(_release(version))
         else:
             self._planned(record)
 
@@ -515,6 +529,10 @@ class Reader(LogReader[NcclLog]):
 
 
 read = Reader.read
+
+
+def _release(version: re.Match[str]) -> str:
+    return ("RCCL " if version["maker"] == "R" else "") + version["version"]
 
 
 def _is_within(text: str, name: str) -> bool:
