@@ -127,8 +127,7 @@ class Reader(LogReader[NcclLog]):
             channel.numbers |= glued.numbers
         stated = {(self._process(rank.process), rank.rank, rank.nranks) for rank in self._ranks.values()}
         comms_of = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
-        begun = list(self._ranks.values())
-        ranks = [*begun]
+        ranks = list(self._ranks.values())
         for thread, said in self._said.items():
             comms = [comm for nranks, comm in comms_of if nranks == said.nranks]
             if thread not in self._current and (self._process(said.process), said.rank, said.nranks) not in stated:
@@ -137,7 +136,7 @@ class Reader(LogReader[NcclLog]):
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
-        self._unfinished({*ranks[: len(begun)]})
+        self._unfinished()
         tables: tuple[dict[Process, Any], ...] = (self._log.networks, self._log.edges, self._log.connected)
         for table in tables:
             for process in [process for process in table if self._process(process) != process]:
@@ -147,10 +146,11 @@ class Reader(LogReader[NcclLog]):
             used = relaxed.pop(process)
             relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
 
-    def _unfinished(self, begun: set[Rank]) -> None:
-        """Ranks that began and neither finished nor aborted. A line that lost its prefix may be the missing one."""
-        torn = {(rank.nranks, rank.rank) for rank in begun if rank.complete and rank.process.host is None}
-        left = {(rank.nranks, rank.rank) for rank in begun.intersection(self._ranks.values()) if not rank.complete}
+    def _unfinished(self) -> None:
+        """Ranks that neither finished nor aborted. A line that lost its prefix may be the missing one."""
+        ranks = self._ranks.values()
+        torn = {(rank.nranks, rank.rank) for rank in ranks if rank.complete and rank.process.host is None}
+        left = {(rank.nranks, rank.rank) for rank in ranks if not rank.complete}
         numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
         if numbers:
             self._problem("unfinished", ranks=names(numbers))
