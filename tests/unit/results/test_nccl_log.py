@@ -543,6 +543,11 @@ def test_a_line_that_begins_no_communicator_may_tell_its_rank_and_size(line: str
     assert not parse(f"gpu01:1000:2000 [2] {line.partition(' - ')[0]}").ranks  # its last figure may be cut
 
 
+def test_the_interface_for_the_bootstrap_is_read_as_nccl_2_3_prints_it() -> None:
+    found = parse("gpu01:1000:2000 [2] INFO NET : Using interface eth1:192.0.2.1<0>\n")
+    assert found.sockets == {"gpu01": {"eth1 192.0.2.1": None}}
+
+
 def test_channels_over_sharp_that_was_refused_are_none() -> None:
     text = "gpu01:1000:2000 [0] NCCL INFO CollNet 00 : 0 [send] via COLLNET/SHARP/0\n"
     assert (parse(text).collnet, parse(text + f"gpu01:1000:2000 [0] {TO_POINT}\n").collnet) == (1, 0)
