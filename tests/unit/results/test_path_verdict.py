@@ -654,6 +654,8 @@ def test_a_failure_is_the_reason_where_nothing_else_is_known() -> None:
     text = ring.format(1, 0, 1) + ring.format(2, 1, 0)
     found = judge(parse(text + "gpu02:2:9 [0] NCCL INFO init.cc:915 -> 2\n"))
     assert (found.verdict, "init.cc:915 -> 2" in found.reason) == ("unknown", True)
+    refused = "Call to connect returned Connection refused, retrying"
+    assert refused in judge(parse(f"gpu01:1:9 [0] NCCL INFO {refused}\n")).reason
 
 
 def test_ranks_whose_start_is_cut_off_are_heard_by_their_channels() -> None:

@@ -138,6 +138,8 @@ class _Judge:
     def verdict(self) -> PathVerdict:
         log = self._log
         if not (log.ranks or log.channels or log.networks):
+            if self._failed:
+                return self._done(UNKNOWN, reason("no_ranks_failed", why=self._failed), ())
             return self._done(UNKNOWN, reason("no_known_line" if log.lines else "no_line"), ())
         apart = self._ranks.apart()
         if apart:
