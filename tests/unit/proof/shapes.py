@@ -192,7 +192,7 @@ def out_of_band_by_ipv6(site: Site) -> Any:
 def buses_in_names(site: Site) -> Any:
     """Before 2.18 a GPU was named by its bus."""
     gpus = range(site.run.gpus)
-    return all([site.replace(rf"(\d)\[{gpu}\](?= -> | via | \[)", rf"\g<1>[{gpu + 1}1000]") for gpu in gpus])
+    return all(site.replace(rf"(\d)\[{gpu}\](?= -> | via | \[)", rf"\g<1>[{gpu + 1}1000]") for gpu in gpus)
 
 
 # ------------------------------------------------------------------------------------------------------------ launchers
