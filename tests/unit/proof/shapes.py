@@ -191,7 +191,8 @@ def out_of_band_by_ipv6(site: Site) -> Any:
 
 def buses_in_names(site: Site) -> Any:
     """Before 2.18 a GPU was named by its bus."""
-    return site.replace(r"(\d+)\[(\d)\] -> (\d+)\[(\d)\]", r"\1[\g<2>1000] -> \3[\g<4>1000]")
+    gpus = range(site.run.gpus)
+    return all(site.replace(rf"(\d)\[{gpu}\](?= -> | via | \[)", rf"\g<1>[{gpu + 1}1000]") for gpu in gpus)
 
 
 # ------------------------------------------------------------------------------------------------------------ launchers

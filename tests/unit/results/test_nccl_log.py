@@ -11,6 +11,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter import nccl_path as nccl_path_filter
 from ansible_collections.rocemesh.multinode.plugins.filter.read_log import read_log
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.reasons import oldest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import NcclLog, Reader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 from hypothesis import given, settings
@@ -473,6 +474,93 @@ def test_an_error_that_reaches_the_program_is_a_problem_unless_an_abort_or_a_pee
     text: str, found: list[str]
 ) -> None:
     assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
+
+
+@pytest.mark.parametrize(
+    ("states", "codes"),
+    [("START", ["unfinished"]), ("START COMPLETE", []), ("COMPLETE", []), ("START Abort", []), ("COMPLETE START", [])],
+)
+def test_a_rank_that_began_and_did_not_finish_is_a_problem(states: str, codes: list[str]) -> None:
+    line = "gpu01:1:1 [0] NCCL INFO comm 0x5 rank 0 nranks 1 cudaDev 0 commId 0x9 - Init {}\n"
+    text = "".join(line.format(state).replace("Init Abort", "Abort COMPLETE") for state in states.split())
+    found = parse(text)
+    assert ([problem.code for problem in found.problems], found.good) == (codes, not codes)
+    assert not {"unfinished"} & {problem.code for problem in judge(found).problems}
+
+
+DONE = "NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE"
+TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to-point network instead"
+
+
+@pytest.mark.parametrize(
+    ("lines", "ended"),
+    [
+        (["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"], "NCCL INFO Using network Socket"),
+        (
+            ["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"],
+            "NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>",
+        ),
+        (["sharp_plugin.c:288 NCCL WARN NET/IB :SHARP coll init error: Cannot create SHArP job(-11)"], TO_POINT),
+        (["NCCL INFO transport.cc:222 -> 2", TO_POINT, "NCCL INFO init.cc:765 -> 2"], DONE),
+        (["NCCL INFO Call to connect returned Connection refused, retrying"], DONE),
+        (
+            ["NCCL INFO socketPollConnect: connect to 192.0.2.7<41000> returned Connection refused, retrying (1/34)"],
+            "NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0",
+        ),
+    ],
+)
+def test_what_nccl_got_over_is_no_failure_once_the_log_shows_that_it_did(lines: list[str], ended: str) -> None:
+    said = [f"gpu01:1000:2000 [0] {line}\n" for line in lines]
+    later, other = f"gpu01:1000:2000 [0] {ended}\n", f"gpu01:1001:2001 [0] {ended}\n"
+    assert not parse("".join([*said, later])).problems
+    assert len(parse("".join(said)).warnings) == sum("WARN" in line for line in lines)
+    for text in ("".join(said), "".join([later, *said]), "".join([*said, other])):
+        assert {problem.code for problem in parse(text).problems} == {"nccl_failure"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["RCCL version : 2.21.5-HEAD:9a0e6a1", "RCCL version 2.21.5+hip6.2 HEAD:d380693+", "> RCCL version 2.21.5+hip6"],
+)
+def test_the_version_of_rccl_is_one_and_none_of_nccl(line: str) -> None:
+    found = parse(f"{line}\n")
+    assert ([*found.versions], oldest(found.versions)) == (["RCCL 2.21.5"], None)
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("INFO comm 0x2b8b20093600 rank 6 nranks 8", (6, 8, False)),
+        ("INFO comm 0x2b8b20093600 rank 6 nranks 8 - COMPLETE", (6, 8, True)),
+        ("NCCL INFO Channel 00/0 : 6[17000] -> 7[21000] via P2P/IPC comm 0x5609976f9470 nRanks 08", (6, 8, False)),
+        ("NCCL INFO Channel 00/0 : 7[21000] -> 6[17000] [receive] via NET/IB/0 comm 0x56 nRanks 08", (6, 8, False)),
+    ],
+)
+def test_a_line_that_begins_no_communicator_may_tell_its_rank_and_size(line: str, rank: tuple[int, int, bool]) -> None:
+    found = parse(f"gpu01:1000:2000 [2] {line}\n")
+    assert [(each.rank, each.nranks, each.complete) for each in found.ranks] == [rank]
+    assert [problem.code for problem in found.problems] == ([] if rank[2] else ["unfinished"])
+    assert not parse(f"gpu01:1000:2000 [2] {line.partition(' - ')[0]}").ranks  # its last figure may be cut
+
+
+def test_the_interface_for_the_bootstrap_is_read_as_nccl_2_3_prints_it() -> None:
+    found = parse("gpu01:1000:2000 [2] INFO NET : Using interface eth1:192.0.2.1<0>\n")
+    assert found.sockets == {"gpu01": {"eth1 192.0.2.1": None}}
+
+
+def test_channels_over_sharp_that_was_refused_are_none() -> None:
+    text = "gpu01:1000:2000 [0] NCCL INFO CollNet 00 : 0 [send] via COLLNET/SHARP/0\n"
+    assert (parse(text).collnet, parse(text + f"gpu01:1000:2000 [0] {TO_POINT}\n").collnet) == (1, 0)
+
+
+def test_an_error_of_a_thread_that_starts_again_stays_one() -> None:
+    text = f"gpu01:1000:2000 [0] NCCL INFO init.cc:765 -> 2\ngpu01:1000:2000 [0] {DONE}\n"
+    assert [problem.code for problem in parse(text).problems] == ["nccl_failure"]
+
+
+def test_a_warning_of_a_connection_is_a_failure_where_it_is_cut_as_well() -> None:
+    text = "gpu01:1000:2000 [0] include/socket.h:403 NCCL WARN Connect to"
+    assert [problem.code for problem in parse(text).problems] == ["nccl_failure"]
 
 
 # --------------------------------------------------------------------------------------- what PyTorch says of its calls

@@ -328,7 +328,8 @@ def test_two_heads_or_two_ranks_0_are_not_one_job_even_without_a_row() -> None:
         result = nccl_tests.read(text)
         assert (result.more["one_job"], codes(result)) == (False, ["not_one_job"])
     assert nccl_tests.read(HEAD + devices()).more["one_job"] is True
-    assert nccl_tests.read(HEAD + device(0, "gpu01", 7)).more["one_job"] is None
+    for text in (HEAD + device(0, "gpu01", 7), COLUMNS + row(1048576)):
+        assert nccl_tests.read(text).more["one_job"] is None
 
 
 def test_a_failure_behind_the_beginning_of_a_row_is_the_line_of_the_failure() -> None:

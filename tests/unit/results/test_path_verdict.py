@@ -582,7 +582,7 @@ def test_a_gpu_without_gpudirect_is_named_by_its_rank(gpu: int, verdict: str) ->
     extra = f"GPU Direct RDMA Disabled for GPU {gpu} / HCA 0 (distance 9 > 5)"
     text = Job("2.27.7", hosts=HOSTS[:2], gpus=3, extra=(extra,)).text()
     text = re.sub(
-        r"rank (\d) nranks 6 cudaDev \d nvmlDev \d busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \1 busId \1", text
+        r"rank (\d) nranks 6 cudaDev \d nvmlDev (\d) busId b", r"rank \1 nranks 6 cudaDev 1 nvmlDev \2 busId \1", text
     )
     assert judge(parse(text), 6, HOSTS[:2]).verdict == verdict
 
@@ -610,3 +610,66 @@ def test_result_is_plain_data() -> None:
     assert result["counts"] == {"rdma_via_host": 4}
     assert result["pairs"][0]["send"]["path"] == "rdma_via_host"
     assert (result["ok"], result["nranks"], result["hosts"]) == (False, 4, list(HOSTS))
+
+
+def test_sockets_that_were_asked_for_are_a_setting_that_was_kept() -> None:
+    extra = ("NCCL_IB_DISABLE set by environment to 1.",)
+    said = Job("2.27.5", hosts=HOSTS[:2], send="NET/Socket/0", receive="NET/Socket/0", network="Socket", extra=extra)
+    found = judge(parse(said.text()), 2, HOSTS[:2])
+    assert (found.verdict, found.problems) == ("sockets", ())
+
+
+def test_the_cause_of_a_detour_is_that_of_the_gpu_in_the_channel_line_where_no_rank_begins() -> None:
+    """As with NCCL_DEBUG_SUBSYS=NET: NCCL says for each GPU of the host how far it is, and no rank's start is there."""
+    line = "GPU Direct RDMA Disabled for GPU b1000 / HCA 0 (distance 7 > 4)"
+    said = Job("2.12.12", hosts=HOSTS[:2], gpus=2, send="NET/IB/0", receive="NET/IB/0", extra=(line,)).text()
+    text = "".join(each for each in said.splitlines(keepends=True) if " nranks " not in each)
+    found = judge(parse(text))
+    assert (found.verdict, found.nranks, line in found.reason) == ("rdma_via_host", None, True)
+    assert line not in judge(parse(text.replace("GPU b1000", "GPU c1000"))).reason
+
+
+TAGGED = "[1,{0}]<stdout>:gpu0{1}:{0}:9 [0] NCCL INFO {2}\n"
+
+
+def test_a_host_that_only_a_tag_of_mpirun_names_is_an_end_of_a_connection() -> None:
+    lines = TAGGED.format(1, 2, "Ring 00 : 0 -> 1 [receive] via NET/Socket/0")
+    assert not judge(parse(lines)).pairs
+    (pair,) = judge(parse(lines + TAGGED.format(0, 1, "Launch mode Parallel"))).pairs
+    assert (pair.source_host, pair.target_host, pair.verdict) == ("gpu01", "gpu02", "sockets")
+    other = TAGGED.format(7, 1, "Launch mode Parallel") + TAGGED.format(7, 2, lines.partition("INFO ")[2].strip())
+    assert not judge(parse(other)).pairs
+
+
+def test_a_host_is_not_alone_where_an_end_is_on_a_host_that_is_not_known() -> None:
+    ring = "gpu0{}:{}:9 [0] NCCL INFO Ring 00 : {} -> {} [{}] via NET/Socket/0\n"
+    text = ring.format(1, 1, 0, 1, "send") + ring.format(2, 2, 0, 1, "receive")
+    alone = sum(problem.code == "incomplete" for problem in judge(parse(text)).problems)
+    open_end = judge(parse(text + ring.format(2, 2, 1, 5, "send")))
+    assert (alone, [problem.code for problem in open_end.problems]) == (3, ["incomplete"])
+
+
+def test_a_failure_is_the_reason_where_nothing_else_is_known() -> None:
+    ring = "gpu0{0}:{0}:9 [0] NCCL INFO Ring 00 : {1} -> {2} [send] via NET/IB/0/GDRDMA\n"
+    text = ring.format(1, 0, 1) + ring.format(2, 1, 0)
+    found = judge(parse(text + "gpu02:2:9 [0] NCCL INFO init.cc:915 -> 2\n"))
+    assert (found.verdict, "init.cc:915 -> 2" in found.reason) == ("unknown", True)
+    refused = "Call to connect returned Connection refused, retrying"
+    assert refused in judge(parse(f"gpu01:1:9 [0] NCCL INFO {refused}\n")).reason
+
+
+def test_ranks_whose_start_is_cut_off_are_heard_by_their_channels() -> None:
+    text = Job("2.21.5", hosts=HOSTS[:1], gpus=4, silent=(1, 2)).text()
+    text = "".join(each for each in text.splitlines(keepends=True) if ":1000:" not in each or " via " in each)
+    said = [problem.message for problem in judge(parse(text)).problems]
+    assert any("1, 2 of 4" in message for message in said)
+    assert any(message.endswith("of rank(s) 0") for message in said)
+
+
+def test_what_nccl_connected_has_channels_whose_lines_are_missing() -> None:
+    text = Job("2.12.12", hosts=HOSTS[:2], channels=False).text()
+    plain, connected = (
+        judge(parse(each)) for each in (text, text + "gpu01:1000:2000 [0] NCCL INFO Connected all trees\n")
+    )
+    assert plain.verdict == connected.verdict == "unknown"
+    assert ("NCCL_DEBUG_SUBSYS" in plain.reason, "NCCL_DEBUG_SUBSYS" in connected.reason) == (True, False)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.path_verdict import judge
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 
 from tests.unit.results.nccl_shapes import HOSTS, Job
+
+NET = "NET/IB/0/GDRDMA"
 
 
 def split_off(job: Job, order: list[int]) -> str:
@@ -33,6 +37,7 @@ def test_parts_without_a_name_are_told_apart_by_what_they_are_part_of(path: str)
     net = "NET/IB/0" + "/GDRDMA" * (path == "gdrdma")
     for count, pairs in enumerate(([(0, 1), (2, 3)], [(0, 2), (1, 3)]), start=1):
         for color, pair in enumerate(pairs):
+            gpus = [rank % 2 for rank in pair]
             for number, rank in enumerate(pair):
                 made = (
                     f"ncclCommSplit comm 0x7f1{count} rank {number} nranks 2 cudaDev {rank % 2} nvmlDev {rank % 2} "
@@ -43,7 +48,7 @@ def test_parts_without_a_name_are_told_apart_by_what_they_are_part_of(path: str)
                 for way in ways:
                     ends = (1 - number, number) if way == "receive" else (number, 1 - number)
                     via = f"[{way}] via {net}" if way else "via P2P/IPC"
-                    said.append(f"Channel 00/0 : {ends[0]}[0] -> {ends[1]}[0] {via}")
+                    said.append(f"Channel 00/0 : {ends[0]}[{gpus[ends[0]]}] -> {ends[1]}[{gpus[ends[1]]}] {via}")
                 lines += [job.prefix(rank) + text for text in said]
     found = judge(parse(job.text() + "\n".join(lines) + "\n"), 4, HOSTS[:2])
     assert {(pair.source, pair.target): pair.verdict for pair in found.pairs}[0, 2] == path
@@ -59,3 +64,52 @@ def test_a_communicator_that_grew_keeps_the_name_of_its_start() -> None:
     )
     (rank,) = parse(text).ranks
     assert (rank.comm, rank.complete, rank.split) == ("0x22", True, False)
+
+
+def groups(job: Job, members: list[tuple[int, ...]], named: bool) -> str:
+    """Groups of the job's ranks: rings over the network, and with ``named`` a commId; connected by another thread."""
+    lines = []
+    for group in members:
+        size = len(group)
+        for number, rank in enumerate(group):
+            gpu = "busId b1000" if named else f"busId {rank % job.gpus}a000"
+            ends = [f"{at}[{each % job.gpus}{'' if named else 'a000'}]" for at, each in enumerate(group)]
+            said = [
+                f"Channel 00 : {ends[number - 1]} -> {ends[number]} [receive] via {NET}",
+                f"Channel 00 : {ends[number]} -> {ends[(number + 1) % size]} [send] via {NET}",
+                f"comm 0x7f22 rank {number} nranks {size} cudaDev {rank % job.gpus} {gpu}"
+                f"{f' commId 0x{group[0]:x}' if named else ''} - Init COMPLETE",
+            ]
+            lines += [job.prefix(rank).replace(f":{2000 + rank} ", ":99 ") + text for text in said]
+    return "\n".join(lines) + "\n"
+
+
+def old_job(hosts: int) -> tuple[Job, str]:
+    """NCCL 2.7.8 on hosts of two GPUs, whose bus ids are alike on all hosts."""
+    job = Job("2.7.8", hosts=HOSTS[:hosts], gpus=2)
+    text = re.sub(r"cudaDev (\d) busId b1000", r"cudaDev \1 busId \1a000", job.text())
+    return job, re.sub(r"(\d)\[b1000\]", lambda end: f"{end[1]}[{int(end[1]) % 2}a000]", text)
+
+
+def test_ranks_of_a_group_are_told_from_those_of_the_world_by_their_gpus() -> None:
+    job, world = old_job(2)
+    found = judge(parse(world + groups(job, [(0, 2), (1, 3)], named=False)), 4, HOSTS[:2])
+    assert (found.verdict, found.problems, found.within) == ("gdrdma", (), {"p2p": 2})
+    assert {(pair.source, pair.target) for pair in found.pairs} == {(1, 2), (3, 0), (0, 2), (2, 0), (1, 3), (3, 1)}
+
+
+def test_groups_that_no_line_tells_apart_are_left_open() -> None:
+    """Before 2.16 NCCL prints no commId; each GPU of these has a partner with the same bus id on several hosts."""
+    job, world = old_job(4)
+    members = [(0, 2), (4, 6), (1, 3), (5, 7)]
+    found = judge(parse(world + groups(job, members, named=False)), 8, HOSTS)
+    assert (found.verdict, found.within) == ("unknown", {"p2p": 4})
+    assert [problem.code for problem in found.problems] == ["incomplete"]
+    assert {(pair.source, pair.target) for pair in found.pairs} == {(1, 2), (3, 4), (5, 6), (7, 0)}
+
+
+def test_a_group_of_a_thread_that_began_no_communicator_is_known_by_its_gpus() -> None:
+    job = Job("2.27.5", hosts=HOSTS[:2], gpus=2)
+    found = judge(parse(job.text() + groups(job, [(0, 2), (1, 3)], named=True)), 4, HOSTS[:2])
+    assert (found.verdict, found.problems, found.within) == ("gdrdma", (), {"p2p": 2})
+    assert (0, 2) in {(pair.source, pair.target) for pair in found.pairs}

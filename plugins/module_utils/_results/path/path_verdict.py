@@ -117,7 +117,9 @@ class _Judge:
         self._log = log
         self._ranks = ranks
         self._within: dict[str, dict[tuple[int, int], str]] = collections.defaultdict(dict)
-        self._problems = [problem for problem in log.problems if problem.code != "no_result"] + ranks.problems
+        known = ("no_result", "unfinished")  # what is missing is said once, below
+        self._problems = [problem for problem in log.problems if problem.code not in known] + ranks.problems
+        self._failed = next((each.message for each in log.problems if each.code == "nccl_failure"), "")
         self._version = oldest(log.versions)
         self._network = {process: [*names][-1] for process, names in log.networks.items()}
         self._by_process: dict[Process, list[Channel]] = collections.defaultdict(list)
@@ -130,10 +132,14 @@ class _Judge:
         for line in (line for line in log.gdr if not line.enabled):
             self._refused[line.process.host].append(line)
         self._gpus = {(rank.process, gpu) for rank in log.ranks for gpu in (str(rank.rank), rank.bus_id)}
+        # A bus id; shorter is NVML's number, and a GPU of that number may be another rank's.
+        self._gpus |= {(each.process, each.own_gpu) for each in log.channels if len(each.own_gpu) > 3}
 
     def verdict(self) -> PathVerdict:
         log = self._log
         if not (log.ranks or log.channels or log.networks):
+            if self._failed:
+                return self._done(UNKNOWN, reason("no_ranks_failed", why=self._failed), ())
             return self._done(UNKNOWN, reason("no_known_line" if log.lines else "no_line"), ())
         apart = self._ranks.apart()
         if apart:
@@ -143,7 +149,8 @@ class _Judge:
         lacking = self._lacking(pairs)
         if pairs:
             worst = min(pairs, key=lambda pair: ORDER.index(pair.verdict))
-            if worst.verdict == GDRDMA and lacking:
+            failed = worst.verdict == UNKNOWN and self._ranks.nranks is None and self._failed
+            if lacking and (failed or worst.verdict == GDRDMA):
                 return self._done(UNKNOWN, lacking, pairs)
             alike = sum(1 for pair in pairs if pair.verdict == worst.verdict)
             return self._done(worst.verdict, reason("pairs", alike=alike, all=len(pairs), reason=worst.reason), pairs)
@@ -170,7 +177,7 @@ class _Judge:
         return [each for each in self._log.channels if each.kind == "net" and self._ends(each) is None]
 
     def _ends(self, channel: Channel) -> tuple[int, int] | None:
-        return self._ranks.ends(channel.process, channel.comm, channel.source, channel.target, channel.direction)
+        return self._ranks.ends(channel)
 
     def _crosses(self, ends: tuple[int, int]) -> bool:
         return self._ranks.host_of[ends[0]] != self._ranks.host_of[ends[1]]
@@ -193,20 +200,21 @@ class _Judge:
     def _lacking_ranks(self, pairs: Sequence[Pair]) -> Iterator[str]:
         ranks = self._ranks
         if ranks.nranks is None:
-            yield reason("no_ranks")
+            yield reason("no_ranks_failed", why=self._failed) if self._failed else reason("no_ranks")
             return
         # A line that lost its prefix may be the one that is missing.
         unfinished = sorted({n for n, rank in ranks.world.items() if not rank.complete}.difference(ranks.torn))
         if unfinished and not pairs and not any(rank.complete for rank in ranks.whole):
-            failed = next((each.message for each in self._problems if each.code == "nccl_failure"), "")
-            if failed:
-                yield reason("start_failed", why=failed)
+            if self._failed:
+                yield reason("start_failed", why=self._failed)
             elif not (self._log.edges or self._log.channels):
                 yield reason("start_unfinished")
-        missing = [str(number) for number in range(ranks.nranks) if number not in ranks.world]
+        # Ranks whose lines begin behind their start; of several communicators a line may be of another one.
+        own = {each.own_end for each in self._log.channels} if len(ranks.maps) == 1 else set()
+        unfinished = sorted({*unfinished, *own.difference(ranks.world)})
+        missing = [str(number) for number in range(ranks.nranks) if number not in ranks.world and number not in own]
         if missing and len(ranks.hosts) == 1 and ranks.crosses_network:
             crossing = sum(each.count for each in self._to_unheard() if each.gdr)
-            own = {each.own_end for each in self._log.channels} if len(ranks.maps) == 1 else set()
             said = f"; {crossing} lines of this end say GDRDMA" if crossing else ""
             heard = {"heard": len(own.union(ranks.world)), "nranks": ranks.nranks, "shown": said}
             yield reason("log_of_one_host", host=ranks.hosts[0], **heard)
@@ -231,14 +239,18 @@ class _Judge:
             yield reason("one_name_for_all", host=ranks.hosts[0])
         elif ranks.missing_hosts:
             yield reason("hosts_missing", hosts=", ".join(ranks.missing_hosts))
+        unheard = self._to_unheard()
         heard = {"from": {pair.source_host for pair in pairs}, "to": {pair.target_host for pair in pairs}}
         for way, hosts in heard.items():
             alone = sorted(set(ranks.hosts) - hosts)
-            if pairs and alone:
+            if pairs and alone and not unheard:  # an end whose host is not known may be there
                 yield reason("host_alone", way=way, hosts=", ".join(alone))
         yield from self._one_sided(pairs)
+        unclear = sum(each.count for each in unheard)
+        if pairs and unclear and len(ranks.world) == ranks.nranks:
+            yield reason("ends_unclear", count=unclear)
         if not pairs and len(ranks.hosts) > 1:
-            yield reason("no_channel", hosts=len(ranks.hosts))
+            yield reason("no_channel_cut" if self._connected else "no_channel", hosts=len(ranks.hosts))
 
     def _summaries_that_contradict(self) -> list[str]:
         """Since 2.24 "Connected all rings" says whether every connection of the rank uses GPUDirect RDMA."""
@@ -283,7 +295,7 @@ class _Judge:
             if tcp and (len(names) > 1 or any(channel.gdr for channel in self._by_process[process])):
                 return reason("second_network", process=process.name, network=tcp[0])
         was_set = tcp_setting(self._log)
-        if was_set:
+        if was_set and any(each.kind == "net" and not TCP.search(each.network) for each in self._log.channels):
             return reason("setting_not_kept", variable=was_set[0], value=was_set[1])
         levels = self._log.environment.get("NCCL_NET_GDR_LEVEL", ())
         if any(level.upper() in ("LOC", "0") for level in levels) and any(each.gdr for each in self._log.channels):
@@ -292,7 +304,9 @@ class _Judge:
 
     def _one_gpu_twice(self) -> str:
         """Two ranks of a communicator on one GPU, which NCCL refuses: their lines are of several jobs."""
-        for (comm, _size), members in self._ranks.maps.items():
+        for (comm, size), members in self._ranks.maps.items():
+            if (comm, size) in self._ranks.shared:
+                continue
             seen: dict[tuple[str | None, int, str], int] = {}
             for number, rank in members.items():
                 gpu = (rank.process.host, rank.device, rank.bus_id)
@@ -350,7 +364,7 @@ class _Judge:
             for edge in edges:
                 if not self._was_connected(process, edge):
                     continue
-                ends = self._ranks.ends(process, edge.comm, edge.source, edge.target, None)
+                ends = self._ranks.edge_ends(process, edge)
                 if ends and self._crosses(ends):
                     found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)

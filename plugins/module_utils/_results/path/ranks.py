@@ -9,15 +9,16 @@ import collections
 import dataclasses
 from typing import Mapping, Sequence
 
-from ..readers.nccl_facts import NcclLog, Process, Rank
+from ..readers.nccl_facts import Channel, Edge, NcclLog, Process, Rank
 from ..readers.reading import Problem, short
 from .reasons import reason
 
 
 class Ranks:
     """``nranks``: size of the largest communicator, None if NCCL did not say; ``world``: number -> rank of the whole
-    job; ``maps``: (commId, size) -> rank -> who it is; ``grouped``: no communicator holds all ranks; ``torn``: ranks
-    with a line that lost its prefix; ``host_of``: number -> host; ``wanted``: how many were started.
+    job; ``maps``: (commId, size) -> rank -> who it is; ``shared``: those that are several groups, of which
+    NCCL says no more than the size (no commId before 2.16); ``grouped``: no communicator holds all ranks; ``torn``:
+    ranks with a line that lost its prefix; ``host_of``: number -> host; ``wanted``: how many were started.
     """
 
     def __init__(self, log: NcclLog, wanted: int | None, hosts: Sequence[str] | None) -> None:
@@ -34,19 +35,29 @@ class Ranks:
         self.whole = named or self.whole
         self.world = {rank.rank: rank for rank in self.whole if rank.nranks == self.nranks}
         self.maps: dict[tuple[str, int], dict[int, Rank]] = collections.defaultdict(dict)
+        self.shared: set[tuple[str, int]] = set()
         for rank in log.ranks:
-            self.maps[rank.comm, rank.nranks][rank.rank] = rank
+            members = self.maps[rank.comm, rank.nranks]
+            if members.setdefault(rank.rank, rank).process != rank.process:
+                self.shared.add((rank.comm, rank.nranks))
+            members[rank.rank] = rank
         groups = self._mixed()
         self.grouped = bool(groups)
         if groups:
             self.nranks, self.world = len(groups), groups
         # Looked up once per channel: with thousands of ranks nothing may be searched for there.
-        self._member_of: dict[tuple[Process, int], list[tuple[str, dict[int, Rank]]]] = collections.defaultdict(list)
-        for (name, _size), members in sorted(self.maps.items(), key=lambda item: -item[0][1]):
-            for number, rank in members.items():
-                self._member_of[rank.process, number].append((name, members))
-        self._number_of = {(rank.process, rank.device): number for number, rank in reversed(self.world.items())}
         self.host_of = {number: str(rank.process.host) for number, rank in self.world.items() if rank.process.host}
+        self._number_of = {(rank.process, rank.device): number for number, rank in reversed(self.world.items())}
+        self._member_of: dict[tuple[Process, int], list[Rank]] = collections.defaultdict(list)
+        # commId, size, rank in it, its GPU or "" for any, its host or "" -> ranks of the world; "?": of unknown GPU
+        self._having: dict[tuple[str, int, int, str, str], set[int | None]] = collections.defaultdict(set)
+        for rank in log.ranks:
+            self._member_of[rank.process, rank.rank].append(rank)
+            for gpu in ("", *(rank.gpus if rank.bus_id else "?")):
+                for host in ("", str(rank.process.host)):
+                    having = self._having[rank.comm, rank.nranks, rank.rank, gpu, host]
+                    if len(having) < 2:  # two are as good as many: no line can mean both
+                        having.add(self._in_world(rank))
         if not self.world:
             self._hosts_from_channels()
         self.hosts = tuple(sorted(set(self.host_of.values()) or set(log.hosts)))
@@ -70,23 +81,49 @@ class Ranks:
         """
         return len(self.world) == self.nranks and len(self.hosts) == 1 and self.crosses_network
 
-    def ends(
-        self, process: Process, comm: str, source: int, target: int, direction: str | None
+    def ends(self, channel: Channel) -> tuple[int, int] | None:
+        """The ranks of the whole job that a channel line means; None if a host is not known, or several are meant."""
+        within = str(channel.process.host) if not channel.direction and channel.kind in ("p2p", "shm") else ""
+        numbers, own = (channel.source, channel.target), int(channel.direction == "receive")
+        return self._ends(channel.process, channel.comm, numbers, gpus=channel.gpus, own=(own,), host=within)
+
+    def edge_ends(self, process: Process, edge: Edge) -> tuple[int, int] | None:
+        """The same of neighbours in a ring or tree."""
+        return self._ends(process, edge.comm, (edge.source, edge.target))
+
+    def _ends(
+        self,
+        process: Process,
+        comm: str,
+        numbers: tuple[int, int],
+        *,
+        gpus: tuple[str, str] = ("", ""),
+        own: Sequence[int] = (0, 1),
+        host: str = "",
     ) -> tuple[int, int] | None:
-        """The ranks of the whole job that a channel line means; None if a host is not known."""
+        """A thread's communicator is the last one that it began, and may have been set up by another thread: what the
+        line says of the GPUs decides. ``own``: which end, or one of which, is the process; ``host``: of both ends."""
+        source, target = numbers
         if not self.maps:
             return (source, target) if source in self.host_of and target in self.host_of else None
-        own = {"receive": (target,), None: (source, target)}.get(direction, (source,))
-        for name, members in (entry for number in own for entry in self._member_of.get((process, number), ())):
-            if comm and name != comm:
-                continue
-            ends = [self._in_world(members[number]) for number in (source, target) if number in members]
-            if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
-                return (ends[0], ends[1]) if ends[0] in self.host_of and ends[1] in self.host_of else None
-        return None
+        found: dict[str, set[tuple[int | None, int | None]]] = collections.defaultdict(set)
+        for end in own:
+            for rank in self._member_of.get((process, numbers[end]), ()):
+                if not gpus[end] or not rank.bus_id or gpus[end] in rank.gpus:
+                    key = rank.comm, rank.nranks, numbers[1 - end]
+                    others = [self._having.get((*key, gpu, host), ()) for gpu in {gpus[1 - end], "?"}]
+                    here = self._in_world(rank)
+                    pairs = ((there, here) if end else (here, there) for each in others for there in each)
+                    found[rank.comm].update(pairs)
+        meant = found.get(comm) or set().union(*found.values())
+        if len(meant) != 1:
+            return None
+        one, other = meant.pop()
+        return None if one is None or other is None else (one, other)
 
     def _in_world(self, rank: Rank) -> int | None:
-        return rank.rank if rank.nranks == self.nranks else self._number_of.get((rank.process, rank.device))
+        number = rank.rank if rank.nranks == self.nranks else self._number_of.get((rank.process, rank.device))
+        return number if number in self.host_of else None
 
     def apart(self) -> str:
         """Why these processes are not one job; empty if they are, or if that is not known."""
@@ -156,7 +193,8 @@ class Ranks:
         }
 
     def _hosts_from_channels(self) -> None:
-        """Without a line of a communicator, the side that prints a channel tells where its rank is."""
+        """Without a line of a communicator, the side that prints a channel tells where its rank is, and so do mpirun's
+        tags where they are NCCL's ranks."""
         for channel in self._log.channels:
             own, host = channel.own_end, channel.process.host
             if host is None or self.host_of.setdefault(own, host) == host:
@@ -165,3 +203,6 @@ class Ranks:
             problem = Problem("rank_on_two_hosts", said)
             if problem not in self.problems:
                 self.problems.append(problem)
+        channels = self._log.channels
+        if channels and all(each.process.tag in (None, each.own_end) for each in channels):
+            self.host_of = {**self._log.tagged, **self.host_of}

@@ -21,7 +21,7 @@ def reason(name: str, /, **words: Any) -> str:
 
 
 def oldest(versions: Iterable[str]) -> tuple[int, int] | None:
-    found = [tuple(int(part) for part in version.split(".")[:2]) for version in versions]
+    found = [tuple(int(part) for part in version.split(".")[:2]) for version in versions if version[0].isdigit()]
     return min(((major, minor) for major, minor in found), default=None)
 
 

@@ -39,6 +39,12 @@ class Rank:
     comm: str
     complete: bool
     split: bool = False
+    nvml: int | None = None
+
+    @property
+    def gpus(self) -> set[str]:
+        """How channel lines may write its GPU: bus id from 2.5 on, NVML's number since 2.18, CUDA's in some of both."""
+        return {self.bus_id, str(self.device), str(self.device if self.nvml is None else self.nvml)}
 
 
 @dataclasses.dataclass
@@ -47,7 +53,8 @@ class Channel:
 
     ``direction``: send, receive, or "" inside a host; ``kind``: net, p2p, shm, fabric (multi-node NVLink), unknown;
     ``device``: NCCL's index of the NIC; ``gdr``: the line ends in /GDRDMA; ``comm``: commId of the communicator that
-    this thread was setting up, "" if not known; ``count`` lines, ``line`` is the first; ``numbers``: NCCL's channels,
+    this thread was setting up, "" if not known; ``gpus``: of source and target, as NCCL writes them, "" where it does
+    not; ``count`` lines, ``line`` is the first; ``numbers``: NCCL's channels,
     each with the index of its connection ("00/0").
     """
 
@@ -60,6 +67,7 @@ class Channel:
     network: str
     device: int | None
     gdr: bool
+    gpus: tuple[str, str]
     line: str
     count: int = 0
     numbers: set[str] = dataclasses.field(default_factory=set)
@@ -68,6 +76,10 @@ class Channel:
     def own_end(self) -> int:
         """The rank that prints the line."""
         return self.target if self.direction == "receive" else self.source
+
+    @property
+    def own_gpu(self) -> str:
+        return self.gpus[self.direction == "receive"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,14 +134,15 @@ def _lists() -> Any:
 class NcclLog:
     """Everything that was found; a dictionary with values None is a list of different things in order of appearance.
 
-    ``hosts``: all that printed a line of NCCL; ``networks``: process -> names; ``relaxed``: processes that named their
-    NICs -> whether with [RO]; ``sockets``: host -> interfaces with their addresses; ``environment``: variable ->
-    values; ``edges``: process -> neighbours; ``connected``: process -> (commId, kind of edges) that it says it
-    connected; ``summaries``: process -> last (PXN, GDR) of "Connected all rings", None where the version has none;
-    ``timeouts``: collectives that PyTorch gave up.
+    ``hosts``: all that printed a line of NCCL; ``tagged``: rank in mpirun's tag -> host; ``networks``: process ->
+    names; ``relaxed``: processes that named their NICs -> whether with [RO]; ``sockets``: host -> interfaces with their
+    addresses; ``environment``: variable -> values; ``edges``: process -> neighbours; ``connected``: process ->
+    (commId, kind of edges) that it says it connected; ``summaries``: process -> last (PXN, GDR) of "Connected all
+    rings", None where the version has none; ``timeouts``: collectives that PyTorch gave up.
     """
 
     lines: int = 0
+    tagged: dict[int, str] = dataclasses.field(default_factory=dict)
     versions: dict[str, None] = dataclasses.field(default_factory=dict)
     hosts: tuple[str, ...] = ()
     ranks: tuple[Rank, ...] = ()

@@ -52,13 +52,14 @@ class Reader(LogReader[NcclLog]):
     name = "nccl_log"
     wants = "line of NCCL"
     # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
-    needles = (b"INFO ", b"WARN ", b"NCCL ", b"WorkNCCL(", b"last completed work: ")
+    needles = (b"INFO ", b"WARN ", b"NCCL ", b"RCCL version", b"WorkNCCL(", b"last completed work: ")
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
         self._log = NcclLog()
         self._given: set[str] = {name.split(".")[0] for name in hosts}
         self._hosts: dict[int, collections.Counter[str]] = {}  # pid -> names, one each but for broken lines
+        self._tags: dict[int, Process] = {}
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
         self._said: dict[tuple[Process, int | None], Rank] = {}  # what another line of a thread says of its rank
         self._current: dict[tuple[Process, int | None], str] = {}
@@ -75,6 +76,10 @@ class Reader(LogReader[NcclLog]):
         self._stuck: dict[tuple[str, int], dict[int, float]] = {}  # call and its number -> rank -> seconds
         self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
         self._aborted: dict[int, dict[int, str]] = {}  # size of the communicator -> rank -> process
+        # What NCCL may go on after, until the log shows it: process and shape of that line, or its thread -> lines
+        self._unsettled: dict[tuple[Process, str | int | None], dict[str, None]] = {}
+        self._to_point: set[tuple[Process, int | None]] = set()  # threads that went on without SHARP
+        self._collnet: collections.Counter[tuple[Process, int | None]] = collections.Counter()  # channels over SHARP
 
     def found(self) -> NcclLog:
         log, versions = self._log, self._log.versions
@@ -85,12 +90,17 @@ class Reader(LogReader[NcclLog]):
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
         self._timeouts()
+        log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
+        for (process, _until), texts in self._unsettled.items():
+            for text in texts:
+                self._problem("nccl_failure", process=self._process(process).name, line=text)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
             for rank, name in ranks.items() if len(ranks) < nranks else ():
                 self._problem("aborted", process=name, rank=rank, nranks=nranks)
         if not log.lines and not log.timeouts:
             self.nothing()
+        log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
         log.hosts = tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]}))
         log.ranks = tuple(
             sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))
@@ -116,16 +126,17 @@ class Reader(LogReader[NcclLog]):
             channel.count += glued.count
             channel.numbers |= glued.numbers
         stated = {(self._process(rank.process), rank.rank, rank.nranks) for rank in self._ranks.values()}
-        names = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
+        comms_of = {(rank.nranks, rank.comm) for rank in self._ranks.values()}
         ranks = list(self._ranks.values())
         for thread, said in self._said.items():
-            comms = [comm for nranks, comm in names if nranks == said.nranks]
+            comms = [comm for nranks, comm in comms_of if nranks == said.nranks]
             if thread not in self._current and (self._process(said.process), said.rank, said.nranks) not in stated:
                 ranks.append(dataclasses.replace(said, comm=comms[0] if len(comms) == 1 else ""))
         ranks = [dataclasses.replace(rank, process=self._process(rank.process)) for rank in ranks]
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
+        self._unfinished()
         tables: tuple[dict[Process, Any], ...] = (self._log.networks, self._log.edges, self._log.connected)
         for table in tables:
             for process in [process for process in table if self._process(process) != process]:
@@ -134,6 +145,15 @@ class Reader(LogReader[NcclLog]):
         for process in [process for process in relaxed if self._process(process) != process]:
             used = relaxed.pop(process)
             relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
+
+    def _unfinished(self) -> None:
+        """Ranks that neither finished nor aborted. A line that lost its prefix may be the missing one."""
+        ranks = self._ranks.values()
+        torn = {(rank.nranks, rank.rank) for rank in ranks if rank.complete and rank.process.host is None}
+        left = {(rank.nranks, rank.rank) for rank in ranks if not rank.complete}
+        numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
+        if numbers:
+            self._problem("unfinished", ranks=names(numbers))
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
@@ -152,7 +172,7 @@ class Reader(LogReader[NcclLog]):
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
             self._log.lines += 1
-            self._log.versions.setdefault(version["version"])
+            self._log.versions.setdefault(_release(version))
 
     # ------------------------------------------------------------------------------------------- the usual line, again
 
@@ -237,6 +257,8 @@ class Reader(LogReader[NcclLog]):
             host = self._host(prefix["host"], int(prefix["pid"]))
             begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
             process = Process(host, int(prefix["pid"]), line.rank)
+            if line.rank is not None:
+                self._tags.setdefault(line.rank, process)
             level = prefix[0].partition(" ras/")[1] + mark["level"]  # NCCL goes on without its RAS
             starts.append((begin, mark.end(), process, int(prefix["tid"]), level, int(prefix["device"] or 0)))
             previous = mark.end()
@@ -270,10 +292,14 @@ class Reader(LogReader[NcclLog]):
 
     def _record(self, record: _Record) -> None:
         text = record.text
+        if self._unsettled:
+            self._went_on(record)
         if record.level.endswith("WARN"):
             self._warning(record)
-        elif " -> " in text:
-            self._complain(record, "returned")
+        elif " -> " in text and LINES["passed_on"].search(text):
+            self._wait_for(record, record.tid)
+        elif " retrying" in text and LINES["refused"].search(text):
+            self._wait_for(record, "started")
         if " via " in text and self._channel(record):
             return
         if (" nranks " in text or " nRanks " in text) and self._init(record):
@@ -286,7 +312,7 @@ class Reader(LogReader[NcclLog]):
 
     def _channel(self, record: _Record) -> bool:
         if "via COLLNET/" in record.text:
-            self._log.collnet += 1
+            self._collnet[record.process, record.tid] += 1
             return True
         if not (match := LINES["channel"].search(record.text)):
             return False
@@ -308,7 +334,12 @@ class Reader(LogReader[NcclLog]):
             self._problem("unreadable_channel", line=record.text[:_KEPT])
         comm = self._comm(record)
         source, target = int(match["source"]), int(match["target"])
-        key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr)
+        gpus = match["source_gpu"] or "", match["target_gpu"] or ""
+        if (of := LINES["channel_of"].search(via)) and (record.ended or of.end() < len(via)):
+            comm = self._comms.get((record.process, of["at"]), comm)
+            own = target if match["direction"] == "receive" else source
+            self._say(record, Rank(record.process, own, int(of["nranks"]), record.device, "", "", False))
+        key = (record.process, comm, source, target, match["direction"] or "", kind, network, device, gdr, gpus)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = Channel(*key, line=record.text[:_KEPT])
@@ -324,8 +355,8 @@ class Reader(LogReader[NcclLog]):
             if said := LINES["said"].match(record.text):
                 rank, nranks = int(said["rank"]), int(said["nranks"])
                 device = record.device if said["device"] is None else int(said["device"])
-                named = Rank(record.process, rank, nranks, device, "", "", False)
-                self._said.setdefault((record.process, record.tid), named)
+                if record.ended or said.end() < len(record.text):
+                    self._say(record, Rank(record.process, rank, nranks, device, "", "", bool(said["done"])))
             return said is not None
         found, split = LINES["comm_id"].search(match["rest"]), LINES["split"].search(record.text)
         begun = "" if match["state"] == "Init START" else self._comms.get((record.process, match["at"]), "")
@@ -341,10 +372,21 @@ class Reader(LogReader[NcclLog]):
         key = (record.process, rank, nranks, comm, device)
         known = self._ranks.get(key)
         complete = match["state"] == "Init COMPLETE" or (known is not None and known.complete)
-        self._ranks[key] = Rank(record.process, rank, nranks, device, match["bus"] or "", comm, complete, bool(split))
-        self._current[record.process, record.tid] = comm
+        nvml = None if match["nvml"] is None else int(match["nvml"])
+        bus = match["bus"] or ""
+        self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
+        thread = record.process, record.tid
+        if complete and thread in self._to_point:
+            self._unsettled.pop(thread, None)
+        self._current[thread] = comm
         self._heads.clear()
         return True
+
+    def _say(self, record: _Record, rank: Rank) -> None:
+        """What a line that begins no communicator tells of the thread's rank."""
+        known = self._said.get((record.process, record.tid))
+        if known is None or rank.complete:
+            self._said[record.process, record.tid] = rank
 
     def _gdr_line(self, record: _Record) -> bool:
         if not (said := LINES["gdr"].match(record.text)):
@@ -399,7 +441,7 @@ class Reader(LogReader[NcclLog]):
         elif (bootstrap := LINES["bootstrap"].match(text)) and record.process.host:
             log.sockets[record.process.host].setdefault(f"{bootstrap['name']} {bootstrap['address']}")
         elif version := LINES["version"].search(text):
-            log.versions.setdefault(version["version"])
+            log.versions.setdefault(_release(version))
         else:
             self._planned(record)
 
@@ -436,10 +478,25 @@ class Reader(LogReader[NcclLog]):
         elif call := LINES["call"].search(text):
             error, hint = (call["error"] or "no reason given").strip(), LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
+        elif LINES["point_to_point"].search(text):
+            self._to_point.add((record.process, record.tid))
+        elif until := next((line for shape, line in LINES.table["went_on"].items() if LINES[shape].search(text)), None):
+            self._wait_for(record, until)
         elif not self._complain(record, "warned") and record.level == "WARN" and not LINES["optional"].search(text):
             self._complain(record, "failed")
         if len(self._log.warnings) < _WARNINGS:
             self._log.warnings.setdefault(f"{process}: {text[:_KEPT]}")
+
+    def _went_on(self, record: _Record) -> None:
+        """Take back what the process has got over with this line."""
+        for until in LINES.table["went_on"].values():
+            if (record.process, until) in self._unsettled and LINES[until].search(record.text):
+                del self._unsettled[record.process, until]
+
+    def _wait_for(self, record: _Record, until: str | int | None) -> None:
+        lines = self._unsettled.setdefault((record.process, until), {})
+        if len(lines) < _WARNINGS:
+            lines.setdefault(record.text[:_KEPT])
 
     def _comm(self, record: _Record) -> str:
         """The communicator that this thread is setting up; empty if it has no name."""
@@ -472,6 +529,10 @@ class Reader(LogReader[NcclLog]):
 
 
 read = Reader.read
+
+
+def _release(version: re.Match[str]) -> str:
+    return ("RCCL " if version["maker"] == "R" else "") + version["version"]
 
 
 def _is_within(text: str, name: str) -> bool:
