@@ -81,8 +81,8 @@ class Reader(PartsReader[Table]):
         if not with_rows and not self.problems:
             self.problems.put(*[each for table in self.parts for each in table.problems.all()][:1])
         listed = any(len(table.devices) > 1 for table in tables)
-        told = listed or any(table.devices for table in with_rows)
-        one_job = not apart if apart or told else None
+        named = listed or any(table.devices for table in with_rows)
+        one_job = not apart if apart or named else None
         return self.several("tables", tables, with_rows, one_job=one_job)
 
     # ------------------------------------------------------------------------------------------------------- lines
