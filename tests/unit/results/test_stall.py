@@ -144,6 +144,14 @@ def test_an_answer_that_is_none_is_a_host_that_did_not_answer(answer: str) -> No
     assert found["hosts"] == ["gpu02"] and "be looked at" in found["message"]
 
 
+def test_of_an_answer_that_breaks_off_nothing_counts() -> None:
+    held = looks(rank3={"state": "T"})
+    answer = json.loads(held[1]["stdout"])
+    held[1]["stdout"] = json.dumps({"processes": [*answer["processes"], {"pid": 1}]})
+    said = {"stalled": True, "silent": 9, "stdout": steps(30, 30, 30, 30), "looked": held}
+    assert named(mpirun_failure(said, HOSTS))[2] is None
+
+
 def test_a_job_that_was_ended_without_a_look_is_still_told_by_its_steps() -> None:
     found = mpirun_failure({"rc": 143, "stalled": True, "silent": 9.0, "stdout": steps(40, 30, 40, 40)}, HOSTS)
     assert named(found) == ("rank_stuck", ["gpu01"], 1)

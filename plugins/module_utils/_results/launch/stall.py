@@ -56,16 +56,19 @@ def read(silent: float | None, looks: Sequence[Mapping[str, Any]] | None) -> Sta
         host = str(look["item"]["name"])
         try:
             answer = json.loads(look.get("stdout") or "")
-            for each in answer["processes"]:
-                words = [str(each[key])[:width] for key, width in (("state", 1), ("waits_in", 60), ("command", 80))]
-                rank = None if each["rank"] is None else int(each["rank"])
-                seen.append(Process(host, rank, int(each["pid"]), float(each["cpu"]), *words))
+            seen += [_process(host, each) for each in answer["processes"]]  # all of an answer, or nothing
             ras = ras if ras.get("begun") else answer.get("ras") or {}
         except (ValueError, TypeError, KeyError, AttributeError):
             why = str(look.get("msg") or look.get("stderr") or "no answer").strip().splitlines() or ["no answer"]
             unanswered[host] = why[0][:160]
     begun = {int(rank): int(count) for rank, count in ras.get("begun", {}).items()}
     return Stall(float(silent or 0), tuple(seen), unanswered, begun, tuple(ras.get("lost", ())))
+
+
+def _process(host: str, said: Mapping[str, Any]) -> Process:
+    words = [str(said[key])[:width] for key, width in (("state", 1), ("waits_in", 60), ("command", 80))]
+    rank = None if said["rank"] is None else int(said["rank"])
+    return Process(host, rank, int(said["pid"]), float(said["cpu"]), *words)
 
 
 def _by_rank(stall: Stall) -> dict[int, list[Process]]:
