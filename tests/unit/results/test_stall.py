@@ -146,10 +146,13 @@ def test_an_answer_that_is_none_is_a_host_that_did_not_answer(answer: str) -> No
 
 def test_of_an_answer_that_breaks_off_nothing_counts() -> None:
     held = looks(rank3={"state": "T"})
-    answer = json.loads(held[1]["stdout"])
-    held[1]["stdout"] = json.dumps({"processes": [*answer["processes"], {"pid": 1}]})
-    said = {"stalled": True, "silent": 9, "stdout": steps(30, 30, 30, 30), "looked": held}
-    assert mpirun_failure(said, HOSTS)["cause"] != "rank_stuck"
+    whole = json.loads(held[1]["stdout"])["processes"]
+    broken = json.dumps({"processes": [*whole, {"pid": 1}]})
+    said = {"stalled": True, "silent": 9, "stdout": steps(30, 30, 30, 30)}
+    first, second = (
+        mpirun_failure({**said, "looked": [held[0], {**held[1], "stdout": text}]}, HOSTS) for text in (broken, "")
+    )
+    assert first == second
 
 
 def test_a_job_that_was_ended_without_a_look_is_still_told_by_its_steps() -> None:
