@@ -25,6 +25,7 @@ from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
+_NONE = ("", "none")  # the operation of a collective that reduces nothing
 _COLUMNS = ("time", "algbw", "busbw", "#wrong")  # of each half
 
 LINES = Patterns("nccl_tests.yml")
@@ -168,6 +169,10 @@ class Reader(PartsReader[Table]):
         if len(table.rows) >= _ROWS:
             table.problems.add("too_many_rows", most=_ROWS)
             return
+        if table.rows and (row.redop in _NONE) != (table.rows[-1].redop in _NONE):  # the next program, without a head
+            columns, rooted = table.columns, table.rooted
+            table = self._begin(table.source)
+            table.columns, table.rooted = columns, rooted
         before = table.rows[-1].stamp if table.rows else None
         if before and row.stamp and row.stamp < before:
             table.problems.add("clock_backwards", before=before, after=row.stamp)
