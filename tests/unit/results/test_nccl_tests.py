@@ -271,6 +271,14 @@ def test_shapes_of_rows(line: str, expected: tuple[object, ...]) -> None:
     ) == expected
 
 
+def test_a_row_with_one_half_under_the_head_of_out_of_place_is_out_of_place() -> None:
+    half = f"{1048576:12} {262144:13}     float     sum      -1    131.1    8.00   12.00    N/A"
+    (table,) = nccl_tests.read(HEAD + devices() + COLUMNS + half + "\n" + footer()).parts
+    (found,) = table.rows
+    assert found.out_of_place is not None
+    assert (found.out_of_place.busbw, found.in_place, table.problems.all()) == (12.0, None, ())
+
+
 def test_a_head_with_timestamps_has_the_columns_of_the_others() -> None:
     """-S 1; as src/util.cu of nccl-tests writes it."""
     head = COLUMNS.replace("#wrong\n", "#wrong           timestamp\n")

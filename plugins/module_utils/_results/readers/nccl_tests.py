@@ -162,8 +162,8 @@ class Reader(PartsReader[Table]):
             return
         table = self._table(line.rank, int(text.split(None, 1)[0]))
         row = row_of(text, table.columns, table.rooted)
-        # The end of the log cuts a row so that it looks like one with the in-place half only.
-        if row is None or (not line.ended and (not table.columns or row.out_of_place is None)):
+        # The end of the log cuts a row so that it looks like one with one half only.
+        if row is None or (not line.ended and (not table.columns or None in (row.out_of_place, row.in_place))):
             table.problems.add("unreadable_row", row=text[:160])
             return
         if len(table.rows) >= _ROWS:
@@ -223,7 +223,8 @@ def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -
     out_of_place, in_place = _half(words[:wide]), _half(words[wide:])
     if out_of_place is None or (in_place is None and len(words) == 2 * wide):
         return None
-    if len(words) < len(columns):  # out-of-place is left blank when only in-place was run
+    # A program that runs in-place alone leaves the other half blank (src/util.cu, "only do in-place for trace replay").
+    if len(words) < len(columns) and LINES["blank_half"].search(text):
         out_of_place, in_place = None, out_of_place
     size, count, of = int(match["size"]), int(match["count"]), match["type"]
     return Row(size, count, of, redop, root, out_of_place, in_place, stamp["stamp"] if stamp else None)
