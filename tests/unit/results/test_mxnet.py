@@ -142,6 +142,8 @@ def test_a_window_with_several_metrics_counts_once() -> None:
         "INFO:root:Epoch[32] Batch [0-20]\tSpeed: 1910.41 samples/sec\taccuracy=nan",
         "2023-03-22 17:35:00,378 Node[0] Epoch[32] Batch [0-20]\tSpeed: 1910.41 samples/sec",
         "Epoch[0] Batch[7]\tLoss[7.1]\tSpeed: 1910.41 samples/sec",
+        "[1,0]<stderr>:INFO:root:[Epoch 0][Batch 9], Speed: 1910.41 samples/sec, RPN_Conf=0.669",
+        "[Epoch 0][Batch 99], LR: 1.00E-03, Speed: 1910.41 samples/sec, ObjLoss=8.955",
     ],
 )
 def test_dialects(line: str) -> None:
@@ -165,6 +167,8 @@ def test_the_package_of_r_counts_epochs_from_one_and_names_them_behind_their_win
         ("Node[0] Epoch[0] Batch [0-20]", "Node[0] Epoch[0] Time cost=36.1", (None, 36.1)),
         ("INFO:root:Epoch[0] Batch [40]", "INFO:root:Epoch[0] Time cost=36.1", (None, 36.1)),
         ("Epoch[000] Batch [0049]/[1879]", "[Epoch 0] speed: 184 samples/sec\ttime cost: 36.1", (184.0, 36.1)),
+        ("INFO:root:Epoch[0] Batch [49]", "INFO:root:[Epoch 0] time cost: 36.1", (None, 36.1)),
+        ("[Epoch 0][Batch 49],", "[Epoch 0] Training cost: 36.1, CrossEntropy=4.966", (None, 36.1)),
     ],
 )
 def test_first_epoch_is_counted_in_every_dialect(

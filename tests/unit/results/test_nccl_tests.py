@@ -147,6 +147,22 @@ def test_the_closing_line_ends_a_table_also_where_the_next_has_no_head() -> None
     assert "average_disagrees" not in codes(result)
 
 
+def test_rows_of_a_collective_that_reduces_nothing_are_of_another_table() -> None:
+    gathered = (row(1048576) + row(2097152)).replace(" sum ", " none ")
+    result = nccl_tests.read(HEAD + devices() + COLUMNS + gathered + row(1048576) + row(2097152) + footer())
+    assert [[each.redop for each in table.rows] for table in result.parts] == [["none"] * 2, ["sum"] * 2]
+    assert [table.finished for table in result.parts] == [False, True]
+    assert "unfinished" in codes(result)
+
+
+def test_the_place_in_the_source_where_a_patched_program_prints_is_taken_off() -> None:
+    text = "".join(
+        f"run(), common.cu:{number}, {line}" if line.startswith("#") else line
+        for number, line in enumerate(SOUND.splitlines(keepends=True), 967)
+    )
+    assert nccl_tests.read(text + text).as_dict() == nccl_tests.read(SOUND + SOUND).as_dict()
+
+
 def test_ranks_are_counted_from_the_highest_where_the_list_is_cut() -> None:
     text = "".join(line for line in SOUND.splitlines(keepends=True) if not re.match(r"#\s+Rank\s+[12] ", line))
     assert text != SOUND
@@ -253,6 +269,14 @@ def test_shapes_of_rows(line: str, expected: tuple[object, ...]) -> None:
         inside.time_us,
         inside.busbw,
     ) == expected
+
+
+def test_a_row_with_one_half_under_the_head_of_out_of_place_is_out_of_place() -> None:
+    half = f"{1048576:12} {262144:13}     float     sum      -1    131.1    8.00   12.00    N/A"
+    (table,) = nccl_tests.read(HEAD + devices() + COLUMNS + half + "\n" + footer()).parts
+    (found,) = table.rows
+    assert found.out_of_place is not None
+    assert (found.out_of_place.busbw, found.in_place, table.problems.all()) == (12.0, None, ())
 
 
 def test_a_head_with_timestamps_has_the_columns_of_the_others() -> None:

@@ -297,3 +297,26 @@ def test_a_row_that_ends_within_its_last_number_is_cut(cut: int, problems: list[
     text = RULE + TITLE + GBITS + ROW.replace("65536", "32768") + ROW
     result = perftest.read(text[: len(text) - cut])
     assert [entry.code for entry in result.all_problems if entry.code == "unreadable_row"] == problems
+
+
+@pytest.mark.parametrize(
+    ("sizes", "connection", "behind", "problems"),
+    [
+        (range(1, 10), "RC", "", ["unfinished"]),
+        (range(1, 10), "RC", RULE, []),
+        (range(1, 24), "RC", "", []),
+        (range(1, 13), "UD", "", []),
+        (range(1, 12), "UD", "", ["unfinished"]),
+        # Who quotes a table leaves out its lines, and chooses sizes.
+        (range(1, 24, 4), "RC", "", []),
+        (range(10, 16), "RC", "", []),
+        (range(1, 3), "RC", "", []),
+    ],
+)
+def test_a_test_of_all_sizes_that_stops_before_the_last_is_not_whole(
+    sizes: range, connection: str, behind: str, problems: list[str]
+) -> None:
+    settings = SETTINGS + f" Connection type : {connection}\n"
+    latencies = "".join(f" {1 << size} 1000 1.02 9.31 1.05 1.06 0.11 1.30 2.10\n" for size in sizes)
+    result = perftest.read(RULE + TITLE.replace("BW", "Latency") + settings + RULE + LATENCY + latencies + behind)
+    assert codes(result) == problems

@@ -74,6 +74,22 @@ def test_the_guides_own_sample_contradicts_itself(name: str, numbered: bool) -> 
     assert result.numbered_listing is numbered
 
 
+@pytest.mark.parametrize(
+    ("batches", "number", "last"),
+    [
+        ("100", "2020", 100),
+        ("100", "100100", 100),
+        ("100", "202020", 100),
+        ("3000", "2020", 2020),
+        ("100", "2010", 2010),
+    ],
+)
+def test_a_step_that_ranks_without_a_mark_glued_is_that_of_both(batches: str, number: str, last: int) -> None:
+    lines = [step(20, 187.5), step(100, 187.5).replace("100", number, 1), step(100, 187.5)]
+    result = tf_cnn.read(f"Num batches: {batches}\n" + "".join(f"{line}\n" for line in lines))
+    assert (result.last_step, result.step_lines) == (last, 3)
+
+
 def test_glued_step_lines_recorded_from_mpirun_are_attributed_to_their_ranks() -> None:
     result = tf_cnn.read((FIXTURES / "openmpi414" / "tag_output_glued.txt").read_text())
     assert [(rank.rank, rank.images_per_second, rank.source) for rank in result.ranks] == [

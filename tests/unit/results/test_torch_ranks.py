@@ -170,6 +170,17 @@ def test_horovod_iteration_that_warms_up_is_left_out_where_the_mean_leaves_it_ou
     assert codes(horovod.read(text + closing.format(1201.0, 2402.0))) == ["mean_disagrees"]
 
 
+def test_bagua_prints_its_iterations_as_those_of_all_ranks() -> None:
+    text = "".join(f"Iter #{n}: {speed} img/sec GPU\n" for n, speed in enumerate((400.0, 408.0)))
+    closing = "Img/sec per GPU: 101.0 +-2.0\n"
+    (run,) = (whole := horovod.read(f"{text}{closing}Total img/sec on 4 GPU(s): 404.0 +-8.0\n")).parts
+    assert (whole.good, run.iterations) == (True, [(0, 100.0), (1, 102.0)])
+    (run,) = (cut := horovod.read(text + closing)).parts
+    assert (codes(cut), run.iterations) == (["unfinished"], [])
+    wrong = horovod.read(f"{text}Img/sec per GPU: 404.0 +-8.0\nTotal img/sec on 4 GPU(s): 1616.0 +-32.0\n")
+    assert codes(wrong) == ["mean_disagrees"]
+
+
 def test_horovod_says_cpu_as_well() -> None:
     text = log("horovod_16_gpus.txt").replace("GPU", "CPU")
     assert horovod.read(text).parts[0].device == "CPU"

@@ -2,7 +2,8 @@
 
 Only rank 0 prints. ``Img/sec per GPU: 234.8 +-42.0`` is the mean of ITS iterations with 1.96 standard deviations, and
 ``Total img/sec on 16 GPU(s)`` is that mean times the ranks: extrapolated, not measured. The result says so. The program
-for Keras prints its first iteration, which warms up, and leaves it out of the mean.
+for Keras prints its first iteration, which warms up, and leaves it out of the mean. Bagua's (synthetic_benchmark.py)
+prints ``Iter #0: 4081.0 img/sec GPU``: that, too, is the speed of rank 0 times the ranks, and is given per device.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Run:
     parameters: dict[str, str] = dataclasses.field(default_factory=dict)
     device: str | None = None
     iterations: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+    of_all: bool = False  # the iterations say the speed of all ranks
     mean: float | None = None
     deviation: float | None = None
     total: float | None = None
@@ -60,7 +62,7 @@ class Reader(PartsReader[Run]):
         for match in _LINES["iteration"].finditer(line.text):
             run = self.open(line.rank, lambda run: run.mean is not None)
             count, speed = int(match["iter"]), float(match["speed"])
-            run.device = match["device"]
+            run.device, run.of_all = match["device"], not match["each"]
             run.problems.add_if(run.iterations and count <= run.iterations[-1][0], "iterations_repeat", iteration=count)
             if len(run.iterations) < _ITERATIONS:
                 run.iterations.append((count, speed))
@@ -80,6 +82,8 @@ class Reader(PartsReader[Run]):
 
 def _judge(run: Run, expected: int | None) -> None:
     add, add_if = run.problems.add, run.problems.add_if
+    if run.of_all:
+        run.iterations = [(count, speed / run.ranks) for count, speed in run.iterations] if run.ranks else []
     speeds = [speed for _count, speed in run.iterations]
     if not all(map(math.isfinite, [*speeds, *(value for value in (run.mean, run.total) if value is not None)])):
         add("not_finite")

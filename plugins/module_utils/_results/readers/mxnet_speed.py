@@ -1,7 +1,8 @@
 """Read one log of MXNet's Speedometer, in the dialects of MXNet, gluon-cv and MLPerf. Pure, streaming.
 
-``Epoch[0] Batch [20]<TAB>Speed: F samples/sec`` and ``Batch [0-20]`` (MXNet), ``Epoch[0] Batch[7]`` (gluon-cv),
-with or without ``date time Node[n]`` in front; ``:::MLLOG {json}`` (MLPerf), before it ``:::MLL time key: {json}`` and
+``Epoch[0] Batch [20]<TAB>Speed: F samples/sec`` and ``Batch [0-20]`` (MXNet), ``Epoch[0] Batch[7]`` and, in its
+detectors, ``[Epoch 0][Batch 7], Speed: F samples/sec`` (gluon-cv), with or without ``date time Node[n]`` in front;
+``:::MLLOG {json}`` (MLPerf), before it ``:::MLL time key: {json}`` and
 ``:::MLPv0.5.0 benchmark time (file) key: value``; its ``tracked_stats`` throughput is of the whole cluster. Single
 windows may be slow by half in a sound run, so median and mean are both given.
 
@@ -85,7 +86,7 @@ class Reader(LogReader[SpeedLog]):
 
     name = "mxnet_speed"
     wants = "speed line of MXNet (samples/sec)"
-    needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b" Time cost=", b"] Train-")
+    needles = (b" samples/sec", b":::ML", b"Epoch[0] Batch[", b"ime cost", b"] Training cost: ", b"] Train-")
 
     def __init__(self, windows: int = WINDOWS, dropped: int = DROPPED) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096  # per table: a sweep has about 30
+_NONE = ("", "none")  # the operation of a collective that reduces nothing
 _COLUMNS = ("time", "algbw", "busbw", "#wrong")  # of each half
 
 LINES = Patterns("nccl_tests.yml")
@@ -161,13 +162,17 @@ class Reader(PartsReader[Table]):
             return
         table = self._table(line.rank, int(text.split(None, 1)[0]))
         row = row_of(text, table.columns, table.rooted)
-        # The end of the log cuts a row so that it looks like one with the in-place half only.
-        if row is None or (not line.ended and (not table.columns or row.out_of_place is None)):
+        # The end of the log cuts a row so that it looks like one with one half only.
+        if row is None or (not line.ended and (not table.columns or None in (row.out_of_place, row.in_place))):
             table.problems.add("unreadable_row", row=text[:160])
             return
         if len(table.rows) >= _ROWS:
             table.problems.add("too_many_rows", most=_ROWS)
             return
+        if table.rows and (row.redop in _NONE) != (table.rows[-1].redop in _NONE):  # the next program, without a head
+            columns, rooted = table.columns, table.rooted
+            table = self._begin(table.source)
+            table.columns, table.rooted = columns, rooted
         before = table.rows[-1].stamp if table.rows else None
         if before and row.stamp and row.stamp < before:
             table.problems.add("clock_backwards", before=before, after=row.stamp)
@@ -218,7 +223,8 @@ def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -
     out_of_place, in_place = _half(words[:wide]), _half(words[wide:])
     if out_of_place is None or (in_place is None and len(words) == 2 * wide):
         return None
-    if len(words) < len(columns):  # out-of-place is left blank when only in-place was run
+    # A program that runs in-place alone leaves the other half blank (src/util.cu, "only do in-place for trace replay").
+    if len(words) < len(columns) and LINES["blank_half"].search(text):
         out_of_place, in_place = None, out_of_place
     size, count, of = int(match["size"]), int(match["count"]), match["type"]
     return Row(size, count, of, redop, root, out_of_place, in_place, stamp["stamp"] if stamp else None)

@@ -116,6 +116,16 @@ class Test:
     def complete(self) -> bool:
         return self.closed or self.rows == 1 or max((*self.bandwidth, *self.latency), default=0) >= _ALL
 
+    @property
+    def stopped(self) -> int | None:
+        """The last size of a test of all sizes (-a: doubled from 2 on) that neither its end nor a line closes."""
+        sizes = [*self.bandwidth, *self.latency]
+        last: int | None = _ALL
+        if self.settings.get("connection_type") == "UD":  # sends no more than the MTU (perftest_communication.c)
+            last = integer(self.settings.get("mtu", "").partition("[")[0])
+        whole = self.complete or last is None or len(sizes) < 3 or sizes[-1] >= last
+        return None if whole or sizes != [2 << index for index in range(len(sizes))] else sizes[-1]
+
     def as_dict(self) -> dict[str, Any]:
         largest = self.bandwidth[max(self.bandwidth)] if self.bandwidth else None
         return shown(
@@ -169,6 +179,7 @@ class Reader(PartsReader[Test]):
         tests = _once(test for test in self.parts if test.rows or test.title or test.columns is not None)
         why = f". The log tells of a failure: {failed}" if (failed := self.census.failures()) else ""
         for test in tests:
+            test.problems.add_if(test.stopped, "unfinished", size=test.stopped)
             test.problems.add_if(test.rows and test.loopback, "loopback", address=test.loopback)
             test.problems.add_if(not test.rows, "no_rows", test=test.title or "without a title", failed=why)
         return self.several("tests", tests, bool(tests))

@@ -30,10 +30,10 @@ _DATE_LENGTH = 24
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
 # What others put in front of a line: dates, and who wrote it (Slurm, kubectl, pdsh, Ray, torchrun, compose, journald),
-# and the line of a test harness that passes it on (avocado).
+# the line of a test harness that passes it on (avocado), and the place in the source where a patched program prints.
 _LEAD = re.compile(
     r"\s*(?:(?P<date>\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?=\s)"
-    r"|[\w.-]{1,16} +L\d{4,6} [A-Z]{4,5} *\|"
+    r"|[\w.-]{1,16} +L\d{4,6} [A-Z]{4,5} *\||\w{1,60}\(\), [\w./-]{1,100}:\d{1,6},(?=\s)"
     r"|(?:[A-Z][a-z]{2} [ \d]\d )?\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)|std(?:out|err) [FP](?=\s)|[>+](?=[\s#]))"
     r"|[\w.-]+ [\w./-]+\[\d+\]:|\[[^\[\]]{1,200}\]:?|\((?:[A-Z]|[^()]{0,60}\bpid=)[^()]{1,120}\)|[\w.-]{1,100} +\|"
     r"|\d{1,6}:(?=[\s#]|$)|(?=[a-z]|[A-Z][\w.-]*\d)[\w.-]{1,100}:(?=\s)) ?"

@@ -17,7 +17,7 @@ import re
 from typing import Any, Mapping, NamedTuple
 
 from . import machine
-from .reading import RECORD_LIMIT, Kept, LogReader, Problem, names, shown, who
+from .reading import RECORD_LIMIT, Kept, LogReader, Problem, integer, names, shown, who
 from .tables import Patterns
 from .tags import Line
 
@@ -136,7 +136,7 @@ class _Found:
                     self.cut = match[0]  # tf_cnn_benchmarks prints one decimal: the rest of this number is missing
                     continue
                 loss = None if match["loss"] is None else float(match["loss"])
-                self._step(StepLine(rank, int(match["step"]), float(match["speed"]), loss))
+                self._step(StepLine(rank, self._number(match["step"]), float(match["speed"]), loss))
                 stepped = True
             for match in _LINES["total"].finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
@@ -150,6 +150,13 @@ class _Found:
         if parameter := _LINES["parameter"].match(text.strip()):
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
         return stepped
+
+    def _number(self, digits: str) -> int:
+        """The step. Above the last one it is glued: ranks without a mark began their lines at once (2020: 20, 20)."""
+        batches = integer(self.parameters.get("num_batches", ""))
+        above = batches is not None and int(digits) > batches
+        again = _LINES["repeated"].fullmatch(digits) if above else None
+        return int(again["step"] if again else digits)
 
     def take_usual(self, lines: list[tuple[bytes, bytes, bytes]]) -> bool:
         """Step lines of the usual shape (line, rank, step), as `take` of each. False, none taken: a step went back."""
