@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.unit.results.nccl_shapes import HOSTS, Job
 
 INFO = "gpu01:1000:2000 [0] NCCL INFO "
+RANK = INFO + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE\n"
 WARN = "\ngpu01:1000:2000 [0] net_ib.cc:839 NCCL WARN "
 
 
@@ -443,7 +444,7 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
         ("ras/client_support.cc:181 (operator())", []),
         ("misc/socket.cc:181", ["nccl_failure"]),
     ):
-        result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
+        result = parse(f"{RANK}gpu01:1000:2000 [0] {file} {bind}")
         assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)
 
 
@@ -473,7 +474,20 @@ def test_a_warning_of_an_address_or_from_within_a_plugin_is_a_failure(warning: s
 def test_an_error_that_reaches_the_program_is_a_problem_unless_an_abort_or_a_peer_leads_to_it(
     text: str, found: list[str]
 ) -> None:
-    assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
+    assert [entry.code for entry in parse(f"{RANK}gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
+
+
+def test_a_log_without_a_rank_is_not_whole() -> None:
+    found = only("NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:192.0.2.1<0>")
+    assert ([problem.code for problem in found.problems], found.good) == (["unfinished"], False)
+    assert not judge(found).problems
+
+
+def test_a_process_that_died_is_a_failure() -> None:
+    text = "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n"
+    found = parse(RANK + text)
+    assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
+    assert found.lines == 1
 
 
 @pytest.mark.parametrize(
@@ -512,7 +526,8 @@ TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to
 def test_what_nccl_got_over_is_no_failure_once_the_log_shows_that_it_did(lines: list[str], ended: str) -> None:
     said = [f"gpu01:1000:2000 [0] {line}\n" for line in lines]
     later, other = f"gpu01:1000:2000 [0] {ended}\n", f"gpu01:1001:2001 [0] {ended}\n"
-    assert not parse("".join([*said, later])).problems
+    of_another = RANK.replace("1000:2000", "1002:2002")
+    assert not parse("".join([of_another, *said, later])).problems
     assert len(parse("".join(said)).warnings) == sum("WARN" in line for line in lines)
     for text in ("".join(said), "".join([later, *said]), "".join([*said, other])):
         assert {problem.code for problem in parse(text).problems} == {"nccl_failure"}

@@ -52,7 +52,15 @@ class Reader(LogReader[NcclLog]):
     name = "nccl_log"
     wants = "line of NCCL"
     # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
-    needles = (b"INFO ", b"WARN ", b"NCCL ", b"RCCL version", b"WorkNCCL(", b"last completed work: ")
+    needles = (
+        b"INFO ",
+        b"WARN ",
+        b"NCCL ",
+        b"RCCL version",
+        b"WorkNCCL(",
+        b"last completed work: ",
+        b" exited on signal ",
+    )
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
@@ -88,7 +96,6 @@ class Reader(LogReader[NcclLog]):
         log.versions = {each: None for each in versions if each not in torn}
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
-        self._settle()
         self._timeouts()
         log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
         for (process, _until), texts in self._unsettled.items():
@@ -98,6 +105,7 @@ class Reader(LogReader[NcclLog]):
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
             for rank, name in ranks.items() if len(ranks) < nranks else ():
                 self._problem("aborted", process=name, rank=rank, nranks=nranks)
+        self._settle()
         if not log.lines and not log.timeouts:
             self.nothing()
         log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
@@ -154,6 +162,8 @@ class Reader(LogReader[NcclLog]):
         numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
         if numbers:
             self._problem("unfinished", ranks=names(numbers))
+        if self._log.lines and not ranks and not self._complaints:
+            self._problem("unfinished/no_rank")
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
@@ -168,6 +178,8 @@ class Reader(LogReader[NcclLog]):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
+        if self._log.lines and " exited on signal " in line.text and (died := LINES["died"].search(line.text)):
+            self._problem("nccl_failure", process=died["host"], line=died[0])
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
