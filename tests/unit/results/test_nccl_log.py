@@ -424,6 +424,9 @@ def test_a_communicator_that_some_ranks_abort_names_them_and_one_that_all_leave_
     assert judge(found).nranks == 2
     started = parse(aborted.replace("Abort", "Init") + aborted)
     assert [rank.complete for rank in started.ranks] == [True, True]
+    one_host = lines[0].replace("Abort", "Init") + lines[0]
+    assert parse(one_host).good
+    assert not parse(one_host + lines[1].replace("Abort COMPLETE", "Init START")).good
 
 
 def test_a_line_that_lost_its_prefix_may_be_the_one_that_is_missing() -> None:

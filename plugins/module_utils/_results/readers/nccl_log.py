@@ -96,16 +96,20 @@ class Reader(LogReader[NcclLog]):
         log.versions = {each: None for each in versions if each not in torn}
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
+        self._settle()
         self._timeouts()
         log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
         for (process, _until), texts in self._unsettled.items():
             for text in texts:
                 self._problem("nccl_failure", process=self._process(process).name, line=text)
         for nranks, ranks in self._aborted.items():
-            # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
-            for rank, name in ranks.items() if len(ranks) < nranks else ():
+            # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
+            # ranks on other hosts the log may say nothing.
+            heard = {(rank.rank, rank.complete) for rank in self._ranks.values() if rank.nranks == nranks}
+            in_order = len(ranks) == nranks or heard == {(rank, True) for rank in ranks}
+            for rank, name in () if in_order else ranks.items():
                 self._problem("aborted", process=name, rank=rank, nranks=nranks)
-        self._settle()
+        self._unfinished()
         if not log.lines and not log.timeouts:
             self.nothing()
         log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
@@ -144,7 +148,6 @@ class Reader(LogReader[NcclLog]):
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
-        self._unfinished()
         tables: tuple[dict[Process, Any], ...] = (self._log.networks, self._log.edges, self._log.connected)
         for table in tables:
             for process in [process for process in table if self._process(process) != process]:
