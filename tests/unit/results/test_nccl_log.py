@@ -117,6 +117,27 @@ def test_devices_of_the_using_line(line: str, devices: list[tuple[Any, ...]], or
     assert found.relaxed_ordering is ordered
 
 
+@pytest.mark.parametrize(
+    ("using", "layer"),
+    [
+        ("[0]mlx5_0:1/RoCE [1]mlx5_1:2/RoCE [2]ib0:1/IB", "RoCE"),
+        ("[0]mlx5_0:1/IB [1]mlx5_1:2/IB [2]ib0:1/RoCE", "IB"),
+        ("[2]ib0:1/IB", ""),
+    ],
+)
+def test_virtual_devices_have_the_link_layer_of_their_parts(using: str, layer: str) -> None:
+    made = "NET/IB : Made virtual device [{}] name={} speed=400000 ndevs=1\n"
+    before = INFO + made.format(0, "mlx5_0") + INFO + made.format(1, "mlx5_1")
+    after = INFO + made.format(3, "mlx5_1") + INFO + made.format(4, "mlx5_0+mlx5_1")
+    hcas = parse(f"{before}{INFO}NET/IB : Using {using} [RO]; OOB eth0:192.0.2.1<0>\n{after}").hcas
+    assert sorted((hca.index, hca.name, hca.layer) for hca in hcas if hca.index != 2) == [
+        (0, "mlx5_0", layer),
+        (1, "mlx5_1", layer),
+        (3, "mlx5_1", layer),
+        (4, "mlx5_0+mlx5_1", layer),
+    ]
+
+
 USING = "{}:{}:2000 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE{}; OOB ens192:192.0.2.1<0>\n"
 
 

@@ -97,6 +97,7 @@ class Reader(LogReader[NcclLog]):
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
+        self._layers()
         self._timeouts()
         log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
         for (process, _until), texts in self._unsettled.items():
@@ -156,6 +157,22 @@ class Reader(LogReader[NcclLog]):
         for process in [process for process in relaxed if self._process(process) != process]:
             used = relaxed.pop(process)
             relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
+
+    def _layers(self) -> None:
+        """Virtual devices (2.24 and later) have the link layer of their parts: NCCL makes none of two (net_ib.cc)."""
+        real = [hca for hca in self._log.hcas if hca.layer]
+        layers: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        for hca in real:
+            layers[hca.host, hca.name].add(hca.layer)
+        named = {(hca.host, hca.index, hca.name) for hca in real}
+        found: dict[Hca, None] = {}
+        for hca in self._log.hcas:
+            if hca.layer:
+                found.setdefault(hca)
+            elif (hca.host, hca.index, hca.name) not in named:
+                of_parts = set().union(*(layers[hca.host, part] for part in hca.name.split("+")))
+                found.setdefault(dataclasses.replace(hca, layer=of_parts.pop() if len(of_parts) == 1 else ""))
+        self._log.hcas = found
 
     def _unfinished(self) -> None:
         """Ranks that neither finished nor aborted. A line that lost its prefix may be the missing one."""
@@ -419,9 +436,7 @@ class Reader(LogReader[NcclLog]):
             if host and ":" in (using["oob"] or ""):
                 self._log.sockets[host].setdefault(using["oob"].replace(":", " ", 1))
         elif virtual := LINES["ib_virtual"].match(text):
-            layers = {hca.layer for hca in self._log.hcas if hca.host == host}
-            layer = layers.pop() if len(layers) == 1 else ""
-            self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, layer))
+            self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, ""))
         elif sockets := LINES["socket_using"].match(text):
             for match in LINES["socket_interface"].finditer(sockets["interfaces"]):
                 self._log.sockets[host].setdefault(f"{match['name']} {match['address']}")
