@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.unit.results.nccl_shapes import HOSTS, Job
 
 INFO = "gpu01:1000:2000 [0] NCCL INFO "
+RANK = INFO + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE\n"
 WARN = "\ngpu01:1000:2000 [0] net_ib.cc:839 NCCL WARN "
 
 
@@ -114,6 +115,27 @@ def test_devices_of_the_using_line(line: str, devices: list[tuple[Any, ...]], or
     found = only(line)
     assert [(hca.index, hca.name, hca.port, hca.layer) for hca in found.hcas] == devices
     assert found.relaxed_ordering is ordered
+
+
+@pytest.mark.parametrize(
+    ("using", "layer"),
+    [
+        ("[0]mlx5_0:1/RoCE [1]mlx5_1:2/RoCE [2]ib0:1/IB", "RoCE"),
+        ("[0]mlx5_0:1/IB [1]mlx5_1:2/IB [2]ib0:1/RoCE", "IB"),
+        ("[2]ib0:1/IB", ""),
+    ],
+)
+def test_virtual_devices_have_the_link_layer_of_their_parts(using: str, layer: str) -> None:
+    made = "NET/IB : Made virtual device [{}] name={} speed=400000 ndevs=1\n"
+    before = INFO + made.format(0, "mlx5_0") + INFO + made.format(1, "mlx5_1")
+    after = INFO + made.format(3, "mlx5_1") + INFO + made.format(4, "mlx5_0+mlx5_1")
+    hcas = parse(f"{before}{INFO}NET/IB : Using {using} [RO]; OOB eth0:192.0.2.1<0>\n{after}").hcas
+    assert sorted((hca.index, hca.name, hca.layer) for hca in hcas if hca.index != 2) == [
+        (0, "mlx5_0", layer),
+        (1, "mlx5_1", layer),
+        (3, "mlx5_1", layer),
+        (4, "mlx5_0+mlx5_1", layer),
+    ]
 
 
 USING = "{}:{}:2000 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE{}; OOB ens192:192.0.2.1<0>\n"
@@ -423,6 +445,9 @@ def test_a_communicator_that_some_ranks_abort_names_them_and_one_that_all_leave_
     assert judge(found).nranks == 2
     started = parse(aborted.replace("Abort", "Init") + aborted)
     assert [rank.complete for rank in started.ranks] == [True, True]
+    one_host = lines[0].replace("Abort", "Init") + lines[0]
+    assert parse(one_host).good
+    assert not parse(one_host + lines[1].replace("Abort COMPLETE", "Init START")).good
 
 
 def test_a_line_that_lost_its_prefix_may_be_the_one_that_is_missing() -> None:
@@ -443,7 +468,7 @@ def test_rows_of_the_tuner_are_lines_and_the_ras_is_no_failure() -> None:
         ("ras/client_support.cc:181 (operator())", []),
         ("misc/socket.cc:181", ["nccl_failure"]),
     ):
-        result = parse(f"gpu01:1000:2000 [0] {file} {bind}")
+        result = parse(f"{RANK}gpu01:1000:2000 [0] {file} {bind}")
         assert ([entry.code for entry in result.problems], len(result.warnings)) == (expected, 1)
 
 
@@ -473,7 +498,20 @@ def test_a_warning_of_an_address_or_from_within_a_plugin_is_a_failure(warning: s
 def test_an_error_that_reaches_the_program_is_a_problem_unless_an_abort_or_a_peer_leads_to_it(
     text: str, found: list[str]
 ) -> None:
-    assert [entry.code for entry in parse(f"gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
+    assert [entry.code for entry in parse(f"{RANK}gpu01:1000:2000 [0] NCCL INFO {text}").problems] == found
+
+
+def test_a_log_without_a_rank_is_not_whole() -> None:
+    found = only("NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:192.0.2.1<0>")
+    assert ([problem.code for problem in found.problems], found.good) == (["unfinished"], False)
+    assert not judge(found).problems
+
+
+def test_a_process_that_died_is_a_failure() -> None:
+    text = "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n"
+    found = parse(RANK + text)
+    assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
+    assert found.lines == 1
 
 
 @pytest.mark.parametrize(
@@ -512,7 +550,8 @@ TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to
 def test_what_nccl_got_over_is_no_failure_once_the_log_shows_that_it_did(lines: list[str], ended: str) -> None:
     said = [f"gpu01:1000:2000 [0] {line}\n" for line in lines]
     later, other = f"gpu01:1000:2000 [0] {ended}\n", f"gpu01:1001:2001 [0] {ended}\n"
-    assert not parse("".join([*said, later])).problems
+    of_another = RANK.replace("1000:2000", "1002:2002")
+    assert not parse("".join([of_another, *said, later])).problems
     assert len(parse("".join(said)).warnings) == sum("WARN" in line for line in lines)
     for text in ("".join(said), "".join([later, *said]), "".join([*said, other])):
         assert {problem.code for problem in parse(text).problems} == {"nccl_failure"}

@@ -106,6 +106,14 @@ def test_groups_that_no_line_tells_apart_are_left_open() -> None:
     assert (found.verdict, found.within) == ("unknown", {"p2p": 4})
     assert [problem.code for problem in found.problems] == ["incomplete"]
     assert {(pair.source, pair.target) for pair in found.pairs} == {(1, 2), (3, 4), (5, 6), (7, 0)}
+    without = re.sub(r".*1\[1a000\] -> 2\[0a000\] \[send\].*\n", "", world)
+    unclear, missing = (
+        judge(parse(text), 8, HOSTS).pairs[0] for text in (without + groups(job, members, False), without)
+    )
+    assert [(pair.source, pair.send.path, pair.receive.path) for pair in (unclear, missing)] == [
+        (1, "unknown", "gdrdma")
+    ] * 2
+    assert unclear.send.reason != missing.send.reason
 
 
 def test_a_group_of_a_thread_that_began_no_communicator_is_known_by_its_gpus() -> None:

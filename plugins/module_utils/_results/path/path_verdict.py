@@ -127,6 +127,9 @@ class _Judge:
             self._by_process[channel.process].append(channel)
         self._connected = {entry for entries in log.connected.values() for entry in entries}
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
+        self._unclear: set[tuple[Process, str]] = (
+            set()
+        )  # which processes have lines that fit several hosts, of which end
         # By host, and GPUs as NCCL names them: with thousands of ranks nothing may be searched for.
         self._refused: dict[str | None, list[GdrLine]] = collections.defaultdict(list)
         for line in (line for line in log.gdr if not line.enabled):
@@ -360,6 +363,8 @@ class _Judge:
             elif ends:
                 kind = channel.kind if channel.kind != "net" else _path(channel)
                 self._within[kind].setdefault(ends, channel.line)
+            elif channel.kind == "net" and len(self._ranks.world) == self._ranks.nranks:
+                self._unclear.add((channel.process, channel.direction))
         for process, edges in self._log.edges.items():
             for edge in edges:
                 if not self._was_connected(process, edge):
@@ -423,7 +428,8 @@ class _Judge:
             if process is not None and TCP.search(self._network.get(process, "")):
                 using = reason("using", network=self._network[process])
                 return Side(SOCKETS, reason("side", line=using, why=why_tcp(self._log, process)), {})
-            return Side(UNKNOWN, reason("no_side", direction=direction), {})
+            silent = "side_unclear" if process and (process, direction) in self._unclear else "no_side"
+            return Side(UNKNOWN, reason(silent, direction=direction), {})
         path = min(lines, key=ORDER.index)
         said, asked = first[path], process or channels[0].process
         if path == SOCKETS:

@@ -52,7 +52,15 @@ class Reader(LogReader[NcclLog]):
     name = "nccl_log"
     wants = "line of NCCL"
     # TRACE lines and the version have NCCL's own word; before 2.4 INFO and WARN do not.
-    needles = (b"INFO ", b"WARN ", b"NCCL ", b"RCCL version", b"WorkNCCL(", b"last completed work: ")
+    needles = (
+        b"INFO ",
+        b"WARN ",
+        b"NCCL ",
+        b"RCCL version",
+        b"WorkNCCL(",
+        b"last completed work: ",
+        b" exited on signal ",
+    )
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
         super().__init__()
@@ -89,15 +97,20 @@ class Reader(LogReader[NcclLog]):
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
+        self._layers()
         self._timeouts()
         log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
         for (process, _until), texts in self._unsettled.items():
             for text in texts:
                 self._problem("nccl_failure", process=self._process(process).name, line=text)
         for nranks, ranks in self._aborted.items():
-            # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone.
-            for rank, name in ranks.items() if len(ranks) < nranks else ():
+            # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
+            # ranks on other hosts the log may say nothing.
+            heard = {(rank.rank, rank.complete) for rank in self._ranks.values() if rank.nranks == nranks}
+            in_order = len(ranks) == nranks or heard == {(rank, True) for rank in ranks}
+            for rank, name in () if in_order else ranks.items():
                 self._problem("aborted", process=name, rank=rank, nranks=nranks)
+        self._unfinished()
         if not log.lines and not log.timeouts:
             self.nothing()
         log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
@@ -136,7 +149,6 @@ class Reader(LogReader[NcclLog]):
         self._ranks = {}
         for rank in sorted(ranks, key=lambda rank: rank.complete):
             self._ranks[rank.process, rank.rank, rank.nranks, rank.comm, rank.device] = rank
-        self._unfinished()
         tables: tuple[dict[Process, Any], ...] = (self._log.networks, self._log.edges, self._log.connected)
         for table in tables:
             for process in [process for process in table if self._process(process) != process]:
@@ -146,6 +158,22 @@ class Reader(LogReader[NcclLog]):
             used = relaxed.pop(process)
             relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
 
+    def _layers(self) -> None:
+        """Virtual devices (2.24 and later) have the link layer of their parts: NCCL makes none of two (net_ib.cc)."""
+        real = [hca for hca in self._log.hcas if hca.layer]
+        layers: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        for hca in real:
+            layers[hca.host, hca.name].add(hca.layer)
+        named = {(hca.host, hca.index, hca.name) for hca in real}
+        found: dict[Hca, None] = {}
+        for hca in self._log.hcas:
+            if hca.layer:
+                found.setdefault(hca)
+            elif (hca.host, hca.index, hca.name) not in named:
+                of_parts = set().union(*(layers[hca.host, part] for part in hca.name.split("+")))
+                found.setdefault(dataclasses.replace(hca, layer=of_parts.pop() if len(of_parts) == 1 else ""))
+        self._log.hcas = found
+
     def _unfinished(self) -> None:
         """Ranks that neither finished nor aborted. A line that lost its prefix may be the missing one."""
         ranks = self._ranks.values()
@@ -154,6 +182,8 @@ class Reader(LogReader[NcclLog]):
         numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
         if numbers:
             self._problem("unfinished", ranks=names(numbers))
+        if self._log.lines and not ranks and not self._complaints:
+            self._problem("unfinished/no_rank")
 
     # ------------------------------------------------------------------------------------------------ out of the text
 
@@ -168,6 +198,8 @@ class Reader(LogReader[NcclLog]):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
+        if self._log.lines and " exited on signal " in line.text and (died := LINES["died"].search(line.text)):
+            self._problem("nccl_failure", process=died["host"], line=died[0])
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
@@ -404,9 +436,7 @@ class Reader(LogReader[NcclLog]):
             if host and ":" in (using["oob"] or ""):
                 self._log.sockets[host].setdefault(using["oob"].replace(":", " ", 1))
         elif virtual := LINES["ib_virtual"].match(text):
-            layers = {hca.layer for hca in self._log.hcas if hca.host == host}
-            layer = layers.pop() if len(layers) == 1 else ""
-            self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, layer))
+            self._log.hcas.setdefault(Hca(host, int(virtual["index"]), virtual["name"], 1, ""))
         elif sockets := LINES["socket_using"].match(text):
             for match in LINES["socket_interface"].finditer(sockets["interfaces"]):
                 self._log.sockets[host].setdefault(f"{match['name']} {match['address']}")
