@@ -111,7 +111,7 @@ class Ranks:
             for rank in self._member_of.get((process, numbers[end]), ()):
                 if not gpus[end] or not rank.bus_id or gpus[end] in rank.gpus:
                     key = rank.comm, rank.nranks, numbers[1 - end]
-                    others = [self._having.get((*key, gpu, host), ()) for gpu in {gpus[1 - end], "?"}]
+                    others = [self._having.get((*key, gpu, host), ()) for gpu in (gpus[1 - end], "?")]
                     here = self._in_world(rank)
                     pairs = ((there, here) if end else (here, there) for each in others for there in each)
                     found[rank.comm].update(pairs)
