@@ -80,8 +80,8 @@ def causes() -> str:
         sys.path.pop(0)
     said: dict[str, list[str]] = {}
     for entry in catalogue.rules:
-        for name in entry.causes:
-            said.setdefault(name, []).append(f"`{cell(entry.when)}`: {cell(entry.source)}")
+        # Under the others that a rule thinks of as well it would stand again, and Galaxy takes no larger page.
+        said.setdefault(entry.causes[0], []).append(f"`{cell(entry.when)}`: {cell(entry.source)}")
     for entry in catalogue.compares:
         said.setdefault(entry.causes[0], []).append(f"`{'+'.join(entry.names)}` of one host differs from the others'")
     parts = [
@@ -96,7 +96,7 @@ def causes() -> str:
         parts.append("| cause | meaning | check | remedy | symptoms and sources |\n")
         parts.append("|---|---|---|---|---|\n")
         for cause in here:
-            rules = "; ".join(dict.fromkeys(said[cause.id]))
+            rules = "; ".join(dict.fromkeys(said.get(cause.id, [])))
             own = (rule.fix for rule in catalogue.rules if rule.fix and rule.causes[0] == cause.id)
             fixes = "; or ".join(dict.fromkeys([cause.fix, *own]))
             parts.append(

@@ -53,6 +53,12 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 120
 
 
+def test_no_page_is_larger_than_galaxy_takes() -> None:
+    """512 KiB: galaxy_importer.utils.markup."""
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs").glob("*.md")}
+    assert {name: size for name, size in sizes.items() if size > 512 << 10} == {}
+
+
 def test_glossary_is_sorted_and_defines_each_word_once() -> None:
     rows = [line.split("|")[1].strip() for line in (ROOT / "docs" / "glossary.md").read_text().splitlines()[6:]]
     assert rows == sorted(set(rows), key=str.casefold)
