@@ -42,9 +42,8 @@ class Windows:
     node: int | None
     twin: int = 0
     speeds: Kept = dataclasses.field(default_factory=lambda: Kept(_KEPT))
-    first_epoch: list[float] = dataclasses.field(
-        default_factory=list
-    )  # gluon-cv's of epoch 0, at most one more than DLPerf wants
+    # gluon-cv's of epoch 0, at most one more than DLPerf wants
+    first_epoch: list[float] = dataclasses.field(default_factory=list)
     windows_of_first_epoch: int = 0
     sick: int = 0
     clock: float | None = None

@@ -408,11 +408,14 @@ class Kept:
 
     def add_all(self, count: int, entry_at: Callable[[int], Any]) -> None:
         """As `add` of ``entry_at(0)`` to ``entry_at(count - 1)``; only those that are kept are made."""
-        before = self.seen
-        for position in range(-before % self._stride, count, self._stride):
-            self.seen = before + position
-            self.add(entry_at(position))
-        self.seen = before + count
+        position = 0
+        while position < count:
+            skipped = min(-self.seen % self._stride, count - position)  # `add` may have doubled the stride
+            self.seen += skipped
+            position += skipped
+            if position < count:
+                self.add(entry_at(position))
+                position += 1
 
     def add(self, entry: Any) -> None:
         if self.seen % self._stride == 0:
