@@ -102,6 +102,21 @@ def test_iterations_that_begin_anew_are_of_the_next_run() -> None:
     assert (result.good, codes(mxnet_bandwidth.read(lines + lines[-70:]))) == (True, ["iterations_repeat"])
 
 
+@pytest.mark.parametrize(
+    ("options", "ended"),
+    [
+        ("disp_batches=1, num_batches=2", True),
+        ("disp_batches=1, num_batches=3", False),
+        ("disp_batches=2, num_batches=3", True),
+        ("num_batches=5", False),
+    ],
+)
+def test_a_run_without_its_last_iteration_did_not_end(options: str, ended: bool) -> None:
+    line = "iter {}, 0.023242 sec, 11.100222 GB/sec per gpu, error 0.000000\n"
+    result = mxnet_bandwidth.read(f"INFO:root:Namespace({options})\n" + line.format(1) + line.format(2))
+    assert codes(result) == ([] if ended else ["unfinished"])
+
+
 def test_one_gpu_exchanges_nothing() -> None:
     text = MEASURE.replace("0,1", "0") + "iter 1, 0.02 sec, 0.000000 GB/sec per gpu, error 0.0\n"
     assert codes(mxnet_bandwidth.read(text)) == ["one_gpu"]

@@ -122,7 +122,13 @@ def test_several_tests_of_one_log_are_kept_apart() -> None:
 
 @pytest.mark.parametrize(
     ("before", "seen"),
-    [("initializing CUDA\nPicking device No. 0\n" + TITLE, True), (TITLE + SETTINGS, False), (TITLE, None)],
+    [
+        ("initializing CUDA\nPicking device No. 0\n" + TITLE, True),
+        ("Using ROCm Device with ID: 1, Name: AMD Instinct MI300X\n" + TITLE + SETTINGS, True),
+        (TITLE + SETTINGS + " Use ROCm memory : OFF\n", False),
+        (TITLE + SETTINGS, False),
+        (TITLE, None),
+    ],
 )
 def test_gpu_memory_is_seen_or_not_known_where_the_settings_are_left_out(before: str, seen: bool | None) -> None:
     (test,) = perftest.read(before + GBITS + ROW).as_dict()["tests"]

@@ -17,7 +17,7 @@ import math
 import re
 from typing import Any
 
-from .reading import PartsReader, Problems, Several, finite, number, picked, shown, spread
+from .reading import PartsReader, Problems, Several, finite, integer, number, picked, shown, spread
 from .tables import Patterns
 from .tags import Line
 
@@ -128,6 +128,10 @@ def _judge(run: Run) -> None:
         add("no_iterations", run=run.command or "a run")
         return
     add_if(run.gpus == 1, "one_gpu")
+    options = {"disp_batches": "1", **run.options}  # a line at each multiple of it, up to num_batches
+    batches, step = (integer(options.get(name, "")) for name in ("num_batches", "disp_batches"))
+    last = run.iterations[-1].iteration
+    add_if(batches is not None and step and last + step <= batches, "unfinished", last=last, announced=batches)
     wrong = [entry for entry in run.iterations if entry.error is not None and not entry.error < WRONG]
     if wrong:
         add("wrong_values", allowed=WRONG, **picked(wrong[0], "iteration", "error"))
