@@ -33,7 +33,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "zeros": (bytes(5000), "binary data"),
     "web_page": (b"<!doctype html>\n<HTML><body>images</body></html>", "doctype html"),
     "json": (b'{"version": 3, "what": [1, 2]}\n', "beginning with"),
-    "iperf": (b"[ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1 GBytes\n", "looks like iperf"),
+    "iperf": (
+        b"[ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1 GBytes\n",
+        "looks like iperf",
+    ),
     "playbook": (b"PLAY RECAP *****\nhost : ok=1\n", "ansible-playbook"),
     "nccl_only": (b"gpu01:1:1 [0] NCCL INFO Using network IB\n" * 50, "NCCL's own debug lines"),
     "traceback": (b"Traceback (most recent call last):\n  File x\n", "Python program that failed"),

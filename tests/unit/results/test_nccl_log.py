@@ -508,10 +508,13 @@ def test_a_log_without_a_rank_is_not_whole() -> None:
 
 
 def test_a_process_that_died_is_a_failure() -> None:
-    text = "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n"
-    found = parse(RANK + text)
-    assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
-    assert found.lines == 1
+    for text in (
+        "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n",
+        "srun: error: gpu02: tasks 1-7: Exited with exit code 1\n",
+    ):
+        found = parse(RANK + text)
+        assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
+        assert found.lines == 1
 
 
 @pytest.mark.parametrize(
@@ -538,9 +541,13 @@ TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to
             ["misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]"],
             "NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>",
         ),
-        (["sharp_plugin.c:288 NCCL WARN NET/IB :SHARP coll init error: Cannot create SHArP job(-11)"], TO_POINT),
         (["NCCL INFO transport.cc:222 -> 2", TO_POINT, "NCCL INFO init.cc:765 -> 2"], DONE),
         (["NCCL INFO Call to connect returned Connection refused, retrying"], DONE),
+        (["misc/cudawrap.cc:179 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='')"], DONE),
+        (
+            ["proxy.cc:1458 NCCL WARN [Service thread] Accept failed Resource temporarily unavailable"],
+            "proxy.cc:1521 NCCL WARN [Proxy Service 1] Failed to execute operation Close from rank 1, retcode 3",
+        ),
         (
             ["NCCL INFO socketPollConnect: connect to 192.0.2.7<41000> returned Connection refused, retrying (1/34)"],
             "NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0",
@@ -570,6 +577,7 @@ def test_the_version_of_rccl_is_one_and_none_of_nccl(line: str) -> None:
     ("line", "rank"),
     [
         ("INFO comm 0x2b8b20093600 rank 6 nranks 8", (6, 8, False)),
+        ("NCCL INFO rank 6 nranks 8", (6, 8, False)),
         ("INFO comm 0x2b8b20093600 rank 6 nranks 8 - COMPLETE", (6, 8, True)),
         ("NCCL INFO Channel 00/0 : 6[17000] -> 7[21000] via P2P/IPC comm 0x5609976f9470 nRanks 08", (6, 8, False)),
         ("NCCL INFO Channel 00/0 : 7[21000] -> 6[17000] [receive] via NET/IB/0 comm 0x56 nRanks 08", (6, 8, False)),
@@ -585,6 +593,26 @@ def test_a_line_that_begins_no_communicator_may_tell_its_rank_and_size(line: str
 def test_the_interface_for_the_bootstrap_is_read_as_nccl_2_3_prints_it() -> None:
     found = parse("gpu01:1000:2000 [2] INFO NET : Using interface eth1:192.0.2.1<0>\n")
     assert found.sockets == {"gpu01": {"eth1 192.0.2.1": None}}
+
+
+def test_one_process_says_for_all_that_they_do_without_sharp() -> None:
+    """The ranks of a communicator decide it together (src/transport.cc, ncclTransportCollNetCheck)."""
+    refused = "gpu01:1001:2001 [1] NCCL WARN NET/IB :SHARP coll init error: Cannot create SHArP job(-11)\n"
+    passed_on = "gpu01:1001:2001 [1] NCCL INFO transport.cc:222 -> 2\n"
+    said, done = f"gpu02:1000:2000 [0] {TO_POINT}\n", f"gpu01:1001:2001 [1] {DONE}\n"
+    for text in (refused, refused + passed_on + done):
+        assert {problem.code for problem in parse(text + done).problems} == {"nccl_failure"}
+        assert not parse(text + said + done).problems
+        assert not parse(said + text + done).problems
+    assert parse(said + done + passed_on).problems
+
+
+def test_nvidias_plugin_may_use_relaxed_ordering_without_saying_so() -> None:
+    names = "gpu01:1000:2000 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB/SHARP{}; OOB eth0:192.0.2.1<0>\n"
+    used = "gpu01:1000:2000 [0] NCCL INFO Using network {}\n"
+    asked = [("", "IBext"), (" [RO]", "IBext"), ("", "IB")]
+    found = [parse(names.format(mark) + used.format(network)).relaxed_ordering for mark, network in asked]
+    assert found == [None, True, False]
 
 
 def test_channels_over_sharp_that_was_refused_are_none() -> None:

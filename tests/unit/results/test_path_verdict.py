@@ -12,7 +12,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.p
     PathVerdict,
     judge,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.reasons import distance_name
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.path.reasons import distance_name, reason
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.nccl_log import read as parse
 
 from tests.unit.results.nccl_shapes import HOSTS, Job
@@ -673,3 +673,9 @@ def test_what_nccl_connected_has_channels_whose_lines_are_missing() -> None:
     )
     assert plain.verdict == connected.verdict == "unknown"
     assert ("NCCL_DEBUG_SUBSYS" in plain.reason, "NCCL_DEBUG_SUBSYS" in connected.reason) == (True, False)
+
+
+def test_channels_to_ranks_that_say_nothing_are_channels() -> None:
+    said = [f"Ring 00 : {rank} -> {rank + 1} [send] via NET/AWS Libfabric/0" for rank in (7, 15)]
+    found = judge(parse("".join(f"{host}:1:2 [7] NCCL INFO {each}\n" for host, each in zip(HOSTS, said))))
+    assert reason("ends_unheard", count=2, line=said[0]) in [problem.message for problem in found.problems]

@@ -159,7 +159,7 @@ def relaxed_ordering(evidence: Evidence, doubts: Doubts) -> str:
     elif in_use is False:
         doubts.notes.append("NCCL does not ask; the firmware forces it (PCI_WR_ORDERING force_relax)")
     elif in_use is not True:
-        doubts.missing.append(f"{NOT_READ}: NCCL's log names no NIC, so whether it is in use is not known")
+        doubts.missing.append(f"{NOT_READ}: NCCL's log does not say whether it is in use")
     return f"in use by NCCL ([RO]) and allowed on {len(found)} NICs"
 
 

@@ -60,6 +60,7 @@ class Reader(LogReader[NcclLog]):
         b"WorkNCCL(",
         b"last completed work: ",
         b" exited on signal ",
+        b"srun: error: ",
     )
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
@@ -86,8 +87,10 @@ class Reader(LogReader[NcclLog]):
         self._aborted: dict[int, dict[int, str]] = {}  # size of the communicator -> rank -> process
         # What NCCL may go on after, until the log shows it: process and shape of that line, or its thread -> lines
         self._unsettled: dict[tuple[Process, str | int | None], dict[str, None]] = {}
-        self._to_point: set[tuple[Process, int | None]] = set()  # threads that went on without SHARP
-        self._collnet: collections.Counter[tuple[Process, int | None]] = collections.Counter()  # channels over SHARP
+        # Communicators that went on without SHARP: all ranks decide it together, and one of each host says so.
+        self._to_point: set[str] = set()
+        self._collnet: collections.Counter[str] = collections.Counter()  # communicator -> channels over SHARP
+        self._got_over: list[tuple[Process, str]] = []  # lines that are none if it did
 
     def found(self) -> NcclLog:
         log, versions = self._log, self._log.versions
@@ -97,12 +100,16 @@ class Reader(LogReader[NcclLog]):
         if len(log.versions) > 1:
             self._problem("mixed_versions", versions=", ".join(log.versions))
         self._settle()
+        # NVIDIA's plugin (IBext) did not always print [RO] where it uses it, NCCL's own transport does.
+        plugin = {process for process, names in log.networks.items() if any(name.startswith("IBext") for name in names)}
+        log.relaxed = {process: on for process, on in log.relaxed.items() if on or process not in plugin}
         self._layers()
         self._timeouts()
-        log.collnet = sum(count for thread, count in self._collnet.items() if thread not in self._to_point)
-        for (process, _until), texts in self._unsettled.items():
-            for text in texts:
-                self._problem("nccl_failure", process=self._process(process).name, line=text)
+        log.collnet = sum(count for comm, count in self._collnet.items() if comm not in self._to_point)
+        over = {"point_to_point"} if self._to_point else set()
+        left = [(who, text) for (who, until), texts in self._unsettled.items() if until not in over for text in texts]
+        for process, text in [*left, *(() if self._to_point else self._got_over)]:
+            self._problem("nccl_failure", process=self._process(process).name, line=text)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
             # ranks on other hosts the log may say nothing.
@@ -198,8 +205,9 @@ class Reader(LogReader[NcclLog]):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        if self._log.lines and " exited on signal " in line.text and (died := LINES["died"].search(line.text)):
-            self._problem("nccl_failure", process=died["host"], line=died[0])
+        ends = " exited on signal " in line.text or "srun: error: " in line.text
+        if ends and self._log.lines and (died := LINES["died"].search(line.text)):
+            self._problem("nccl_failure", process=died["host"] or died["node"], line=died[0])
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
@@ -344,7 +352,7 @@ class Reader(LogReader[NcclLog]):
 
     def _channel(self, record: _Record) -> bool:
         if "via COLLNET/" in record.text:
-            self._collnet[record.process, record.tid] += 1
+            self._collnet[self._comm(record)] += 1
             return True
         if not (match := LINES["channel"].search(record.text)):
             return False
@@ -408,8 +416,8 @@ class Reader(LogReader[NcclLog]):
         bus = match["bus"] or ""
         self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
         thread = record.process, record.tid
-        if complete and thread in self._to_point:
-            self._unsettled.pop(thread, None)
+        if complete:
+            self._got_over += ((record.process, text) for text in self._unsettled.pop(thread, ()))
         self._current[thread] = comm
         self._heads.clear()
         return True
@@ -509,7 +517,7 @@ class Reader(LogReader[NcclLog]):
             error, hint = (call["error"] or "no reason given").strip(), LINES.table["hints"].get(call["call"], "")
             self._problem("verbs_call_failed", process=process, call=call["call"], error=error, hint=hint)
         elif LINES["point_to_point"].search(text):
-            self._to_point.add((record.process, record.tid))
+            self._to_point.add(self._comm(record))
         elif until := next((line for shape, line in LINES.table["went_on"].items() if LINES[shape].search(text)), None):
             self._wait_for(record, until)
         elif not self._complain(record, "warned") and record.level == "WARN" and not LINES["optional"].search(text):
