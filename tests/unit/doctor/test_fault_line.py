@@ -64,7 +64,6 @@ def test_options_that_perftest_does_not_take_name_no_part_of_the_machine() -> No
         ),
         ("the input device is not a TTY", "{}\n"),
         ("  exitcode  : 1 (pid: 69812)", "{}\n  traceback : To enable traceback see: https://x.example/errors.html\n"),
-        ("# Out of bounds values : 216 FAILED", "{}\n"),
         ("rank 1: torch.distributed.DistBackendError: /c10d/NCCL.cpp:33, unhandled cuda error", "{}\n"),
         ("ConnectError: [Errno 111] Connection refused", "{}\n"),
     ],
