@@ -45,7 +45,7 @@ rehearse: dev ## site.yml with your inventory against simulators, with --check a
 dev: ## tools for tests
 	@lab/bootstrap.sh --dev
 
-test: dev ## everything but drivers, faults and bench: lint, unit, sanity, devices, whole site, molecule
+test: dev ## everything but drivers, rails, vcenters, vm, faults and bench: lint, unit, sanity, devices, whole site, molecule
 	@tests/run.sh all
 
 check: dev ## while a change is made: the quick linters, unit tests of the rooms that it touches
