@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source"
-git ls-files -z --cached --others --exclude-standard | xargs -0 tar -cf - | tar -C "$work/source" -xf -
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -C "$work/source" -xf -
 (cd "$work/source" && ansible-galaxy collection build --output-path "$work" . )
 cd "$work"
 python -m galaxy_importer.main "$work"/rocemesh-multinode-*.tar.gz | tee importer.log
