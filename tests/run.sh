@@ -92,7 +92,7 @@ integration() {
   fi
   local in_company=yes
   # A file stays with one worker: what its fixtures play or build once is not played once per worker.
-  suite integration -n 4 --dist loadfile --no-loadscope-reorder --ignore=tests/integration/site \
+  suite integration -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/integration/site \
     --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" "${ALONE[@]/#/--deselect=}" tests/integration
 }
 alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
