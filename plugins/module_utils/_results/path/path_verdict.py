@@ -252,10 +252,11 @@ class _Judge:
         unclear = sum(each.count for each in unheard)
         if pairs and unclear and len(ranks.world) == ranks.nranks:
             yield reason("ends_unclear", count=unclear)
-        if not pairs and len(ranks.hosts) > 1 and unclear:
-            yield reason("ends_unheard", count=unclear, line=unheard[0].line)
-        elif not pairs and len(ranks.hosts) > 1:
-            yield reason("no_channel_cut" if self._connected else "no_channel", hosts=len(ranks.hosts))
+        if not pairs and len(ranks.hosts) > 1:
+            if unheard:
+                yield reason("ends_unheard", count=unclear, line=unheard[0].line)
+            else:
+                yield reason("no_channel_cut" if self._connected else "no_channel", hosts=len(ranks.hosts))
 
     def _summaries_that_contradict(self) -> list[str]:
         """Since 2.24 "Connected all rings" says whether every connection of the rank uses GPUDirect RDMA."""

@@ -90,7 +90,7 @@ class Reader(LogReader[NcclLog]):
         # Communicators that went on without SHARP: all ranks decide it together, and one of each host says so.
         self._to_point: set[str] = set()
         self._collnet: collections.Counter[str] = collections.Counter()  # communicator -> channels over SHARP
-        self._got_over: list[tuple[Process, str]] = []  # lines that are none if it did
+        self._got_over: dict[tuple[Process, str], None] = {}  # lines that are none if it did
 
     def found(self) -> NcclLog:
         log, versions = self._log, self._log.versions
@@ -417,7 +417,7 @@ class Reader(LogReader[NcclLog]):
         self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
         thread = record.process, record.tid
         if complete:
-            self._got_over += ((record.process, text) for text in self._unsettled.pop(thread, ()))
+            self._got_over.update({(record.process, text): None for text in self._unsettled.pop(thread, ())})
         self._current[thread] = comm
         self._heads.clear()
         return True
