@@ -72,8 +72,8 @@ def test_few_words_of_real_logs_are_masked() -> None:
     assert sum(len(mask.spans(text)) for text in texts) * 100 < words * 1.5
 
 
-@pytest.mark.parametrize("text", ["a" * 400_000, "=" * 400_000, "password " + "-" * 400_000 + "x", "aB3" * 200_000])
+@pytest.mark.parametrize("text", ["a" * 100_000, "=" * 100_000, "password " + "-" * 100_000 + "x", "aB3" * 50_000])
 def test_a_long_word_takes_no_long_time(text: str) -> None:
     start = time.process_time()
     mask.spans(text)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10

@@ -401,7 +401,7 @@ STEPS = (
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=12),
     prepared=st.sampled_from([(), ("host_on", "keys_on"), ("host_on", "keys_on", "enable", "host_reboot")]),

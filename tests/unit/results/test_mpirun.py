@@ -385,7 +385,7 @@ def test_every_host_that_a_cause_names_is_told() -> None:
 
 
 @pytest.mark.parametrize("sign", rules().values(), ids=lambda sign: sign.name)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_matches_a_rule_has_one_of_its_words(sign: Sign, data: st.DataObject) -> None:
     line = data.draw(st.from_regex(sign.pattern, alphabet=st.characters(codec="ascii")))
