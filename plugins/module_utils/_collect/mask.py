@@ -34,21 +34,6 @@ USERS = frozenset({"root", "admin", "ubuntu", "nvidia", "git", "ec2-user", "core
 _ODD = 6  # what is no word of the field
 _LIMITS = (5, 3, 3)  # so odd is nothing: anywhere, in the neighbourhood of a secret's name, and behind it
 
-# A token ends where no secret goes on, a piece of it where an address or a path does.
-_TOKEN = re.compile(r"[^\s\"'`<>(){}\[\]|,\0]+")
-_PIECE = re.compile(r"[^/=:;&?@\\]+(?:@\d+(?![\w.]))?")
-_RUN = re.compile(r"[^\W\d_]+|\d+|[^\w.,:;-]")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_MIXED = re.compile(r"[A-Za-z][._-]?\d\d|\d\d[._-]?[A-Za-z]|[^\w.-]")
-_HEX = re.compile(r"(?:0x|g)?(?=[a-f]*\d)[0-9a-f]+|(?=[A-F]*\d)[0-9A-F]+|0x[0-9A-Fa-f]+|[0-9a-f]{1,2}|[0-9A-F]{1,2}")
-_UNITS = re.compile(r"(?:\d{1,4}[a-z]){1,3}")  # 1h20m, 2n8g
-_FIGURES = re.compile(r"[A-Za-z]{4}[._-]?\d\d")
-_YEAR = re.compile(r"[A-Za-z]{4,}(?:(?:19|20)\d\d\W*|[!$%*]\d\d+|\d{2,}[!$#*]+)")  # as people make them
-_MANGLED = re.compile(r"\b_Z[A-Z]{0,3}(?=\d)")
-_ADDRESS = re.compile(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:/\d+)?")
-_SUM = re.compile(r"^[0-9a-f]{32,}  \S+$", re.MULTILINE)
-
 
 @functools.lru_cache(1 << 16)
 def _is_two(letters: str) -> bool:
@@ -69,13 +54,13 @@ def _is_alone(letters: str) -> bool:
 
 def _oddity(part: str, strict: int) -> int:
     """How odd a part is that has no point or dash in it."""
-    if _is_word(part) or not re.search(r"[^\W_]", part) or _UNITS.fullmatch(part):
+    if _is_word(part) or not re.search(r"[^\W_]", part) or form("units").fullmatch(part):
         return 0
     if part.isdigit():
         return _ODD * (len(part) > 7 and strict > 1)
-    if _HEX.fullmatch(part):
+    if form("hexadecimal").fullmatch(part):
         return _ODD * (len(part) > ((18, 18, 10) if part.startswith("0x") else (18, 15, 5))[strict])
-    odd, runs = 5 * bool(form("leet").fullmatch(part)), _RUN.findall(part)
+    odd, runs = 5 * bool(form("leet").fullmatch(part)), form("run").findall(part)
     for before, run, after in zip(["", *runs], runs, [*runs[1:], ""]):
         if run[0].isdigit():
             glued = before.isalpha() and after.isalpha() and min(len(before), len(after)) < 3
@@ -83,7 +68,7 @@ def _oddity(part: str, strict: int) -> int:
         elif not run.isalpha():
             odd += 6 if run == "!" and before.isalpha() and after.isdigit() else 2 + (strict > 1)
         elif not _is_word(run):
-            for letters in _CAMEL.findall(run):
+            for letters in form("joined_letters").findall(run):
                 if len(letters) == 1:
                     odd += 2
                 elif len(letters) == 2:
@@ -96,21 +81,20 @@ def _oddity(part: str, strict: int) -> int:
 @functools.lru_cache(1 << 18)
 def _strange(token: str, strict: int) -> tuple[int, int] | None:
     """From where to where something in a token could be a secret."""
-    if _ADDRESS.fullmatch(token):
+    if form("address").fullmatch(token):
         return None
     pieces = []
-    token = _MANGLED.sub(lambda match: "_" * len(match[0]), token)
-    for piece in _PIECE.finditer(token):
+    token = form("mangled").sub(lambda match: "_" * len(match[0]), token)
+    for piece in form("piece").finditer(token):
         bare = piece[0].rstrip("*.!?") if re.match(r"[A-Za-z_]+[*.!?]+$|[^A-Za-z]+$", piece[0]) else piece[0]
         if strict > 1 and re.fullmatch(r"(?=.*[a-f])[0-9a-f-]+", bare):
             bare = bare.replace("-", "")
         odd = sum(_oddity(part, strict) for part in re.split(r"[._+~^-]", bare) if part)
-        odd += 3 * bool(strict > 1 and _FIGURES.search(bare))
-        odd = max(odd, _ODD * bool(_YEAR.fullmatch(bare))) * (not form("named").fullmatch(bare))
-        alone = (
-            sum(map(_is_alone, _WORDS.findall(bare))) if bare.lower() not in _ALONE and not _HEX.fullmatch(bare) else 0
-        )
-        joined = odd + (3 * alone - (strict < 2) + 3 * bool(_MIXED.search(bare)) if alone else 0)
+        odd += 3 * bool(strict > 1 and form("word_and_figures").search(bare))
+        odd = max(odd, _ODD * bool(form("made_by_people").fullmatch(bare))) * (not form("named").fullmatch(bare))
+        known = bare.lower() in _ALONE or form("hexadecimal").fullmatch(bare)
+        alone = 0 if known else sum(map(_is_alone, form("joined_words").findall(bare)))
+        joined = odd + (3 * alone - (strict < 2) + 3 * bool(form("mixed").search(bare)) if alone else 0)
         pieces.append((piece.start(), piece.end(), odd, joined))
     most = max((joined for _start, _end, _odd, joined in pieces), default=0)
     if most < _LIMITS[strict]:
@@ -118,13 +102,6 @@ def _strange(token: str, strict: int) -> tuple[int, int] | None:
     # A secret may hold what ends a piece: what is a little odd goes with it.
     taken = [(start, end) for start, end, odd, joined in pieces if odd or joined >= _LIMITS[strict]]
     return taken[0][0], taken[-1][1]
-
-
-_VALUE = re.compile(r"[A-Za-z]{0,2}\"((?:[^\"\\\n]|\\.)*)\"?|[A-Za-z]{0,2}'([^'\n]*)'?|([^\s\"'<>]+)")
-_REFERENCE = re.compile(r"[{\[(]|\$[{(]?[A-Z_]+[)}]?$")
-_SPOKEN = re.compile(r"\W*([A-Za-z]+)\W*")
-# The neighbourhood of a name: two lines more behind that of a password, the line alone behind others.
-_NEAR = re.compile(r"(?=([^\n]{0,200}(?:\n[^\n]{0,200}){0,2}))(?=([^\n]{0,200}))")
 
 
 def spans(text: str) -> list[tuple[int, int, str]]:
@@ -150,18 +127,18 @@ def _found(view: str, only_values: bool = False) -> Iterator[tuple[int, int]]:
             if match[0] not in USERS and not form("nothing").fullmatch(match[0]):
                 yield match.span()
     near = bytearray(len(view))
-    for token in _TOKEN.finditer(view):
+    for token in form("token").finditer(view):
         if _is_name(token[0]):
             for name in form("secret_name").finditer(view, token.start(), token.end() + 99):
                 if name.start() >= token.end():
                     break
                 yield from _values(view, name, only_values)
-                zone = _NEAR.match(view, name.end())
+                zone = form("near").match(view, name.end())
                 end = zone.end(1 if name["strong"] else 2) if zone else 0
                 start = max(view.rfind("\n", 0, name.start()), name.start() - 200, 0)
                 near[start:end] = b"\1" * (end - start)
     if not only_values:
-        for token in _TOKEN.finditer(view):
+        for token in form("token").finditer(view):
             yield from _part(view, token, near[token.start()])
 
 
@@ -183,7 +160,7 @@ def _is_digest(view: str, start: int, end: int) -> bool:
     """Whether it is one in a field where none is secret."""
     if not re.fullmatch(r"[0-9a-f]{19,}", view[start:end]):
         return False
-    return bool(form("before_digest").search(view, max(0, start - 40), start) or _SUM.match(view, start))
+    return bool(form("before_digest").search(view, max(0, start - 40), start) or form("checksum").match(view, start))
 
 
 def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple[int, int]]:
@@ -202,7 +179,7 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
         return
     line = view.find("\n", place)
     zone = 1 if name["option"] else 1 << 20 if header else 6 if strong else 1 if value_follows else 3
-    for number, token in enumerate(_TOKEN.finditer(view, place, line if line >= 0 else len(view))):
+    for number, token in enumerate(form("token").finditer(view, place, line if line >= 0 else len(view))):
         if number >= zone:
             break
         if form("nothing").fullmatch(token[0]):
@@ -218,24 +195,23 @@ def _values(view: str, name: re.Match[str], only_values: bool) -> Iterator[tuple
 
 def _value_of(view: str, place: int, is_said: bool) -> Iterator[tuple[int, int]]:
     """The whole value behind the name of a password."""
-    value = _VALUE.match(view, place)
+    value = form("value").match(view, place)
     if not value:
         return
     start, end = value.span(value.lastindex or 0)
     bare = view[start:end].rstrip(",;)}] \t")
     path = bare[:1] in ("/", "~") and not _strange(bare, 2)
     spoken = is_said and _is_spoken(bare)
-    if bare and not (form("nothing").fullmatch(bare) or _REFERENCE.match(bare) or spoken or path):
+    if bare and not (form("nothing").fullmatch(bare) or form("reference").match(bare) or spoken or path):
         yield start, start + len(bare)
 
 
 def _is_spoken(token: str) -> bool:
     """Whether a token is a word of everyday use, or names a secret itself."""
-    word = _SPOKEN.fullmatch(token)
+    word = form("spoken").fullmatch(token)
     return bool(word and (word[1].lower() in _COMMON or form("secret_name").fullmatch(word[1])))
 
 
-_QUERY = re.compile(r"[?&][\w-]+=[^\s\"&]*%[0-9A-Fa-f]{2}[^\s\"&]*")  # where a plus is a blank
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -266,7 +242,7 @@ def _unescaped(text: str) -> tuple[str, list[tuple[int, int, int]]]:
         shorter += len(match[0]) - len(found)
         return found
 
-    text = _QUERY.sub(lambda match: match[0].replace("+", " "), text)
+    text = form("query").sub(lambda match: match[0].replace("+", " "), text)
     return form("escape").sub(letter, text), places
 
 

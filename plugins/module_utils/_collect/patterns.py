@@ -7,42 +7,35 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Pattern
+from typing import Iterable, Iterator, Pattern
 
-from .. import _yaml_files as yaml_files
+from .._yaml_files import Beside
+
+FORMS = Beside(__file__, "forms.yml")
 
 
-@functools.lru_cache(maxsize=1)
-def table() -> Mapping[str, Any]:
-    """forms.yml: name -> expression, list of them, or mapping of them."""
-
-    def joined(value: Any) -> Any:
-        if isinstance(value, str):
-            return "".join(value.splitlines())
-        return {key: joined(each) for key, each in value.items()} if isinstance(value, dict) else [*map(joined, value)]
-
-    return {name: joined(value) for name, value in yaml_files.read(Path(__file__).with_name("forms.yml")).items()}
+def _joined(lines: str) -> str:
+    return "".join(lines.splitlines())
 
 
 @functools.lru_cache(maxsize=None)
 def form(name: str) -> Pattern[str]:
-    return re.compile(table()[name])
+    return re.compile(_joined(FORMS[name]))
 
 
 @functools.lru_cache(maxsize=None)
 def forms(name: str) -> tuple[Pattern[str], ...]:
-    return tuple(map(re.compile, table()[name]))
+    return tuple(re.compile(_joined(each)) for each in FORMS[name])
 
 
 def everything(names: Iterable[str]) -> Pattern[str]:
     """Names as words, and every form."""
-    parts = dict(table()["things"])
+    parts = {name: _joined(each) for name, each in FORMS["things"].items()}
     words = sorted({each for each in names if each}, key=lambda each: (-len(each), each))
     dotted = "|".join(re.escape(each) for each in words if "." in each)
     if dotted:
         parts["known"] = rf"(?<![\w.-])(?:{dotted})(?![\w-]|\.\w)"
-    parts["domain"] = table()["domain"]
+    parts["domain"] = _joined(FORMS["domain"])
     plain = "|".join(re.escape(each) for each in words if "." not in each)
     if plain:
         parts["name"] = rf"(?<![^\W_])(?-i:{plain})(?![^\W_])"

@@ -23,7 +23,7 @@ _V4_KEPT = tuple(
     ipaddress.IPv4Network(text)
     for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "224.0.0.0/4", "255.0.0.0/8")
 )
-_NO_SERIAL = re.compile(r"(?:none|null|n/a|0+|unknown)$", re.IGNORECASE)
+_MAC = "0200{:08d}"
 
 
 class Redactor:
@@ -87,7 +87,7 @@ class Redactor:
         others: dict[str, Callable[[str], str]] = {
             "user": self._user, "home": self._user, "known": self._domain, "domain": self._domain, "name": self._host,
             "uuid": self._uuid, "biosuuid": self._hex, "eui": self._hex, "guid": self._hex, "mac": self._mac,
-            "v4": self._v4, "v6": self._v6, "dashed": self._dashed, "gid": self._gid,
+            "v4": self._ip, "v6": self._ip, "dashed": self._dashed, "gid": self._gid,
         }  # fmt: skip
         return others[kind](text)
 
@@ -104,7 +104,11 @@ class Redactor:
     def _serial(self, match: Match[str]) -> str:
         value = match["value"]
         key = match.group()[: match.start("value") - match.start()]
-        return match.group() if _NO_SERIAL.match(value) else key + self._stand_in("serial", value, "SERIAL{:04d}")
+        return (
+            match.group()
+            if patterns.form("no_serial").match(value)
+            else key + self._stand_in("serial", value, "SERIAL{:04d}")
+        )
 
     def _user(self, text: str) -> str:
         return text if text in mask.USERS else self._stand_in("user", text, "user-{}")
@@ -141,28 +145,39 @@ class Redactor:
         # Broadcast, zero, and groups (the lowest bit of the first byte).
         if int(digits[:2], 16) & 1 or not int(digits, 16):
             return text
-        return _in_groups(self._mac_digits(digits), text)
-
-    def _mac_digits(self, digits: str) -> str:
-        return self._stand_in("mac", digits, "0200{:08d}")
+        return _in_groups(self._stand_in("mac", digits, _MAC), text)
 
     def _dashed(self, text: str) -> str:
-        return "ip-" + self._v4(text[3:].replace("-", ".")).replace(".", "-")
+        return "ip-" + self._ip(text[3:].replace("-", ".")).replace(".", "-")
 
     def _gid(self, text: str) -> str:
         address = ipaddress.IPv6Address(bytes(map(int, text.split(":"))))
-        return ":".join(f"{byte:02}" for byte in ipaddress.IPv6Address(self._v6(str(address))).packed)
+        return ":".join(f"{byte:02}" for byte in ipaddress.IPv6Address(self._ip(str(address))).packed)
 
-    def _v4(self, text: str) -> str:
-        bare, _slash, length = text.partition("/")
+    def _ip(self, text: str) -> str:
+        """An address or, with a prefix, the name of a network: that of its stand-in, no bit beyond the prefix."""
+        bare, slash, length = text.partition("/")
         try:
-            changed = self._mapped(ipaddress.IPv4Address(bare))
-            if not length or ipaddress.IPv4Interface(text).network.network_address != ipaddress.IPv4Address(bare):
-                return f"{changed}/{length}" if length else str(changed)
-            # The name of a network: that of its stand-in, no bit beyond the prefix.
-            return str(ipaddress.IPv4Network(f"{changed}/{length}", strict=False))
+            address = ipaddress.ip_address(bare)
+            named = bool(slash) and ipaddress.ip_interface(text).network.network_address == address
         except ValueError:
             return text
+        changed: ipaddress.IPv4Address | ipaddress.IPv6Address
+        inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        if isinstance(address, ipaddress.IPv4Address):
+            changed = self._mapped(address)
+        elif inner is not None:
+            changed = ipaddress.IPv6Address((0xFFFF << 32) | int(self._mapped(inner)))
+        elif address.is_loopback or address.is_unspecified or address.is_multicast:
+            return text
+        else:
+            changed = self._mapped6(address, host=not named)
+        if named:
+            return str(ipaddress.ip_network(f"{changed}/{length}", strict=False))
+        shown = changed.exploded if len(bare) == len(changed.exploded) else str(changed)
+        if inner is not None and "." in bare and shown == str(changed):
+            shown = f"::ffff:{self._mapped(inner)}"
+        return shown + slash + length
 
     def _mapped(self, address: ipaddress.IPv4Address) -> ipaddress.IPv4Address:
         if any(address in network for network in _V4_KEPT):
@@ -184,29 +199,6 @@ class Redactor:
         )
         return ipaddress.IPv4Address(head + bytes(low))
 
-    def _v6(self, text: str) -> str:
-        bare, _slash, length = text.partition("/")
-        try:
-            address = ipaddress.IPv6Address(bare)
-            named = length and ipaddress.IPv6Interface(text).network.network_address == address
-        except ValueError:
-            return text
-        mapped = address.ipv4_mapped
-        if mapped is not None:
-            changed = ipaddress.IPv6Address((0xFFFF << 32) | int(self._mapped(mapped)))
-        elif address.is_loopback or address.is_unspecified or address.is_multicast:
-            return text
-        else:
-            changed = self._mapped6(address, host=not named)
-        if named:
-            return str(ipaddress.IPv6Network(f"{changed}/{length}", strict=False))
-        tail = f"/{length}" if length else ""
-        if len(bare) == len(changed.exploded):
-            return changed.exploded + tail
-        if "." in bare and mapped is not None:
-            return f"::ffff:{self._mapped(mapped)}{tail}"
-        return str(changed) + tail
-
     def _mapped6(self, address: ipaddress.IPv6Address, host: bool) -> ipaddress.IPv6Address:
         high, low = divmod(int(address), 1 << 64)
         if not address.is_link_local:
@@ -217,7 +209,7 @@ class Redactor:
         if host and (low >> 24) & 0xFFFF == 0xFFFE:
             # An identifier made from a MAC (RFC 4291): that of its stand-in.
             digits = f"{(low >> 40) ^ 0x020000:06x}{low & 0xFFFFFF:06x}"
-            made = int(self._mac_digits(digits), 16)
+            made = int(self._stand_in("mac", digits, _MAC), 16)
             low = (((made >> 24) ^ 0x020000) << 40) | (0xFFFE << 24) | (made & 0xFFFFFF)
         else:
             low ^= self._constant("v6 identifier", 64)

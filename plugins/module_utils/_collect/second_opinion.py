@@ -10,21 +10,17 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import re
 import tarfile
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Sequence
+
+from .patterns import form
 
 REQUIREMENT = "detect-secrets>=1.5,<2"
 # Modules of detect-secrets and their classes.
 RULES = json.loads(Path(__file__).with_name("detectors.json").read_text(encoding="utf-8"))
 ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
 _SHOWN = 20
-_STAND_IN = re.compile(r"\[(?:secret|masked)-\d+\]")
-# What says that there is no value, where the keyword rule looks for one.
-_NO_SECRET = re.compile(
-    r"(?:[\d.,]+|true|false|none|null|yes|no|0x[0-9a-f]*|[\da-f:.-]+|/.*|\(.*|\{\{.*)", re.IGNORECASE
-)
 
 
 class MissingLibraryError(Exception):
@@ -58,7 +54,7 @@ def doubts(packed: bytes) -> list[Doubt]:
     found = []
     for piece, text in _texts(packed):
         for number, line in enumerate(text.splitlines(), 1):
-            bare = _STAND_IN.sub("", line)
+            bare = form("mark").sub("", line)
             if bare not in known:
                 known[bare] = _rule(bare, plugins)
             if known[bare]:
@@ -80,7 +76,7 @@ def _rule(line: str, plugins: Sequence[Any]) -> str:
     for plugin in plugins:
         for secret in map(str, filter(None, plugin.analyze_string(line))):
             low = hasattr(plugin, "entropy_limit") and plugin.calculate_shannon_entropy(secret) <= plugin.entropy_limit
-            if not low and not _NO_SECRET.fullmatch(secret):
+            if not low and not form("no_secret").fullmatch(secret):
                 return str(plugin.secret_type)
     return ""
 

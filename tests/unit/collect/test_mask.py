@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import mask
+from ansible_collections.rocemesh.multinode.plugins.module_utils._collect import mask, patterns
 from ansible_collections.rocemesh.multinode.plugins.module_utils._collect.redact import Redactor
 
 from .test_second_opinion import LOGS
@@ -68,7 +68,7 @@ def test_words_are_words_in_order_once() -> None:
 
 def test_few_words_of_real_logs_are_masked() -> None:
     texts = [path.read_text(errors="replace") for path in LOGS]
-    words = sum(len(mask._TOKEN.findall(text)) for text in texts)
+    words = sum(len(patterns.form("token").findall(text)) for text in texts)
     assert sum(len(mask.spans(text)) for text in texts) * 100 < words * 1.5
 
 

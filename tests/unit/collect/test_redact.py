@@ -190,8 +190,8 @@ def test_a_secret_is_found_in_every_spelling_and_stays_one(secret: str) -> None:
 def test_no_form_reads_the_rest_of_a_long_word_from_each_of_its_letters() -> None:
     """A class without a bound before a word that must follow: as many steps as letters, from every letter."""
     unbounded = re.compile(r"^(?:--\?)?\[[^]]*\][*+]\(\?:")
-    spoken = patterns.table()["spoken_hosts"]
-    assert [name for name, form in patterns.table()["things"].items() if unbounded.match(form)] == []
+    spoken = patterns.FORMS["spoken_hosts"]
+    assert [name for name, form in patterns.FORMS["things"].items() if unbounded.match(form)] == []
     assert [each for each in spoken if unbounded.match(each + "(?:")] == []
     assert not any(re.match(r"\[[^]]*\][^)]*[*+]@", each) for each in spoken)
 
