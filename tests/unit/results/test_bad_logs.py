@@ -273,7 +273,6 @@ def test_problems_are_counted_by_their_code() -> None:
         ("b", "x"),
         ("a", "2 more of the kind 'a'"),
     ]
-    assert "a" in problems
     assert len(problems) == 6
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import pathlib
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import (
@@ -269,10 +269,6 @@ def tree(cases: dict[str, list[float]], precision: str = "fp32", batch: int = 12
     }
 
 
-def opened(files: dict[str, str]) -> list[tuple[str, Callable[[], Any]]]:
-    return [(path, lambda text=text: text) for path, text in files.items()]  # type: ignore[misc]
-
-
 # The published figures of the five runs of each case.
 PUBLISHED: dict[str, list[float]] = {}
 for _line in log("dlperf_extractor.txt").splitlines():
@@ -289,7 +285,7 @@ def expected_result() -> Any:
 
 def test_published_table_is_reproduced_from_a_tree_of_logs() -> None:
     assert sorted(PUBLISHED) == ["1n1g", "1n2g", "1n4g", "1n8g", "2n8g", "4n8g"]
-    result = mxnet_scaling.read_tree(opened(tree(PUBLISHED)), repeats=5)
+    result = mxnet_scaling.read_tree(tree(PUBLISHED).items(), repeats=5)
     assert result.good
     data = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert data["result"] == expected_result()
@@ -340,7 +336,7 @@ def test_each_window_is_rounded_before_the_mean() -> None:
 
 def test_more_than_nine_nodes_and_several_groups() -> None:
     files = {**tree({"1n1g": [10.0], "16n8g": [1000.0]}), **tree({"1n1g": [20.0]}, "fp16", 256)}
-    result = mxnet_scaling.read_tree(opened(files))
+    result = mxnet_scaling.read_tree(files.items())
     assert result.good
     assert [(group.model, group.batch_size, group.precision) for group in result.parts] == [
         ("rn50", 128, "fp32"),
@@ -364,17 +360,17 @@ def test_more_than_nine_nodes_and_several_groups() -> None:
 )
 def test_a_broken_run_is_named_and_left_out(broken: str, words: str) -> None:
     files = {**tree({"1n1g": [10.0, 10.0]}), "bz128/1n1g/rn50_b128_fp32_3.log": broken}
-    result = mxnet_scaling.read_tree(opened(files), repeats=3)
+    result = mxnet_scaling.read_tree(files.items(), repeats=3)
     assert sorted(codes(result)) == ["missing_runs", "unusable_run"]
     assert any(words in problem.message and "fp32_3.log" in problem.message for problem in result.problems)
     assert result.parts[0].cases["1n1g"].runs == {1: 10.0, 2: 10.0}
 
 
 def test_tree_without_baseline_or_logs_says_so() -> None:
-    result = mxnet_scaling.read_tree(opened(tree({"1n2g": [10.0]})))
+    result = mxnet_scaling.read_tree(tree({"1n2g": [10.0]}).items())
     assert codes(result) == ["no_baseline"]
     assert result.as_dict()["result"]["rn50"]["1n2g"]["speedup"] is None
-    nothing = mxnet_scaling.read_tree([("a/readme.md", lambda: "")])
+    nothing = mxnet_scaling.read_tree([("a/readme.md", "")])
     assert (codes(nothing), nothing.more["ignored"], nothing.good) == (["no_result"], ("a/readme.md",), False)
 
 

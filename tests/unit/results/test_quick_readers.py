@@ -134,7 +134,7 @@ def test_many_entries_at_once_are_thinned_out_as_one_by_one(limit: int, sizes: t
     together, single = Kept(limit), Kept(limit)
     number = 0
     for size in sizes:
-        together.add_all(size, lambda index, first=number: first + index)  # type: ignore[misc]
+        together.add_all(range(number, number + size))
         for _index in range(size):
             single.add(number)
             number += 1

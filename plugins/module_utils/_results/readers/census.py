@@ -56,12 +56,9 @@ class Census:
 
     def failures(self) -> str:
         """The first lines that tell of a failure."""
-        return " | ".join(self._lines("failed")[:3])
+        return " | ".join(self.said("failed")[:3])
 
-    def figures(self) -> str:
-        """The first line that looks like a row of figures, or a speed."""
-        return next(iter(self._lines("figures")), "")
-
-    def _lines(self, form: str) -> list[str]:
+    def said(self, form: str) -> list[str]:
+        """The different lines of a form in programs.yml."""
         lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
         return [*dict.fromkeys(line.strip()[:160] for line in lines if _FORMS[form].search(line))]

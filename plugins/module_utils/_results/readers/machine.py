@@ -61,8 +61,3 @@ def real(value: Any) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
-
-
-def loss_of(record: Mapping[str, Any]) -> float | None:
-    """The loss; nan if the rank says that it was not finite; None if it does not say."""
-    return math.nan if record.get("loss_finite") is False else real(record.get("loss"))

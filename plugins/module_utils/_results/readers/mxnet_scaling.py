@@ -16,7 +16,7 @@ import math
 import os
 import re
 import statistics
-from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Tuple
 
 from .mxnet_speed import DROPPED, WINDOWS, SpeedLog
 from .mxnet_speed import read as read_log
@@ -66,8 +66,7 @@ class Group:
         return sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
 
     def measured(self, name: str) -> Case | None:
-        case = self.cases.get(name)
-        return case if case is not None and case.runs else None
+        return next((case for case in self.ordered() if case.name == name), None)
 
     def speedup(self, case: Case) -> float | None:
         one = self.measured(_ONE_GPU)
@@ -75,16 +74,14 @@ class Group:
 
     def result(self) -> dict[str, Any]:
         """The seed's JSON: model -> case -> its keys."""
+        return {self.model: {case.name: self._speeds(case) for case in self.ordered()}}
+
+    def _speeds(self, case: Case) -> dict[str, Any]:
         return {
-            self.model: {
-                case.name: {
-                    "average_speed": case.average,
-                    "batch_size_per_device": self.batch_size,
-                    "median_speed": case.median,
-                    "speedup": self.speedup(case),
-                }
-                for case in self.ordered()
-            }
+            "average_speed": case.average,
+            "batch_size_per_device": self.batch_size,
+            "median_speed": case.median,
+            "speedup": self.speedup(case),
         }
 
     def as_dict(self) -> dict[str, Any]:
@@ -189,24 +186,24 @@ class Reader(LogReader[Several[Group]]):
 
 
 def read_tree(
-    files: Iterable[tuple[str, Callable[[], Source]]],
+    files: Iterable[tuple[str, Source]],
     repeats: int | None = None,
     windows: int = WINDOWS,
     dropped: int = DROPPED,
 ) -> Several[Group]:
-    """``files``: (path inside the tree, how to open it); ``repeats``: as in `Reader`.
+    """``files``: (path inside the tree, its log); ``repeats``: as in `Reader`.
 
     OSError while a file is read is a problem of that file.
     """
     table = Reader(repeats)
-    named = [(path, _LINES["name"].search(path), opened) for path, opened in sorted(files, key=lambda entry: entry[0])]
-    ignored = [path for path, name, _opened in named if not name][:100]
-    logs = [(path, name, opened) for path, name, opened in named if name]
+    named = [(path, _LINES["name"].search(path), log) for path, log in sorted(files, key=lambda entry: entry[0])]
+    ignored = [path for path, name, _log in named if not name][:100]
+    logs = [(path, name, log) for path, name, log in named if name]
     table.problems.add_if(len(logs) > _FILES, "too_many_logs", most=_FILES)
-    for path, name, opened in logs[:_FILES]:
+    for path, name, source in logs[:_FILES]:
         case = table.case(name)
         try:
-            log = read_log(opened(), windows, dropped)
+            log = read_log(source, windows, dropped)
         except OSError as error:
             table.problems.add("unreadable_log", path=path, error=error.strerror)
             continue
@@ -231,8 +228,8 @@ def _why(log: SpeedLog, windows: int) -> str:
     return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"
 
 
-def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
-    """The files of a folder, for `read_tree`. Raises OSError if it cannot be listed."""
+def tree_files(folder: str) -> Iterator[tuple[str, Source]]:
+    """The files of a folder, for `read_tree`, which opens them. Raises OSError if it cannot be listed."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -240,7 +237,7 @@ def tree_files(folder: str) -> Iterator[tuple[str, Callable[[], Source]]]:
     for base, _folders, found in os.walk(folder, onerror=fail):
         for file in found:
             path = os.path.join(base, file)
-            yield os.path.relpath(path, folder), lambda path=path: file_pieces(path)  # type: ignore[misc]
+            yield os.path.relpath(path, folder), file_pieces(path)
 
 
 read_printed = Reader.read

@@ -112,14 +112,13 @@ class Reader(LogReader[SpeedLog]):
             self._round = int(ended["epoch"]) + 1
         elif "Epoch[" not in text:
             text = _LINES["window_of_round"].sub(f"Epoch[{self._round}] ", text)
-        found = False
-        for match in _LINES["window"].finditer(text):
-            found = True
-            self._window(self._source(line.rank, text), match)
-        if found:
-            self._clock(self._source(line.rank, text), text)
-            return
-        if (summary := _LINES["summary"].search(text)) and (summary["speed"] or summary["seconds"]):
+        if windows := [*_LINES["window"].finditer(text)]:
+            node = _LINES["node"].search(text)
+            source = self._source(line.rank, None if node is None else int(node["node"]))
+            for match in windows:
+                self._window(source, match)
+            self._clock(source, text)
+        elif (summary := _LINES["summary"].search(text)) and (summary["speed"] or summary["seconds"]):
             if len(self._epochs) < _KEPT:
                 speed, seconds = (number(summary[name] or "") for name in ("speed", "seconds"))
                 self._epochs.setdefault(int(summary["epoch"]), {"samples_per_second": speed, "seconds": seconds})
@@ -155,7 +154,7 @@ class Reader(LogReader[SpeedLog]):
         # With several metrics MXNet prints one window once for each of them, in lines that follow each other.
         window = (match["epoch"], match["batch"], match["speed"])
         while source.last and source.last[:2] == window[:2] and source.last != window:
-            source = self._named(source.rank, source.node, source.twin + 1)
+            source = self._source(source.rank, source.node, source.twin + 1)
         again, source.last = source.last == window, window
         if again:
             return
@@ -217,12 +216,8 @@ class Reader(LogReader[SpeedLog]):
         elif key in ("submission_platform", "global_batch_size", "submission_benchmark", "submission_org"):
             self._mlperf.setdefault(key, value if isinstance(value, (int, float)) else str(value)[:200])
 
-    def _source(self, rank: int | None, text: str) -> Windows:
-        node = _LINES["node"].search(text)
-        return self._named(rank, None if node is None else int(node["node"]))
-
-    def _named(self, *key: Any) -> Windows:
-        key = (*key, 0)[:3]
+    def _source(self, rank: int | None, node: int | None, twin: int = 0) -> Windows:
+        key = rank, node, twin
         if key not in self._sources and len(self._sources) >= _SOURCES:
             self.problems.add("too_many_sources", most=_SOURCES)
             return Windows(*key)

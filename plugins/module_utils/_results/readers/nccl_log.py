@@ -27,11 +27,11 @@ LINES = Patterns("nccl_log.yml")
 
 # Lines that a log of gigabytes consists of are known again by their bytes; see `Reader.quick`.
 _QUICK_MARK = b" NCCL INFO "
-_QUICK_NUMBER = re.compile(rb"Channel \d{1,6}(?:/\d{1,6})?")
-_QUICK_CALL = re.compile(rb"[A-Z][A-Za-z]{2,30}: opCount [0-9a-z =\[\]]*")  # no other line of NCCL can begin in it
-_QUICK_LIMIT = 4096  # lines and heads that are kept in mind
-_QUICK_SHARE = 0.7  # of the lines have to be known, or the ordinary way is the quicker one
-_QUICK_PAUSE = 8  # parts until it is tried again
+# A channel, or a call, in which no other line of NCCL can begin.
+_QUICK = re.compile(
+    rb"Channel (?P<number>\d{1,6}(?:/\d{1,6})?)(?P<rest> : .*)|[A-Z][A-Za-z]{2,30}: opCount [0-9a-z =\[\]]*"
+)
+_QUICK_LIMIT = 4096  # lines that are kept in mind
 
 
 @dataclasses.dataclass
@@ -41,9 +41,9 @@ class _Record:
     process: Process
     tid: int | None
     level: str
-    text: str
-    ended: bool
     device: int = 0
+    text: str = ""
+    ended: bool = True
 
 
 class Reader(LogReader[NcclLog]):
@@ -75,12 +75,9 @@ class Reader(LogReader[NcclLog]):
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
-        # Prefix -> what is known behind it: channels by their line without its number, and other lines with None.
-        self._heads: dict[bytes, dict[bytes, Channel | None]] = {}
-        self._numbers: dict[bytes, str] = {}
-        self._known = 0
-        self._pause = 0
-        self._taken: list[_Record] | None = None  # while a line is learnt: the records in it
+        # Prefix and what is behind the number of a channel -> the channel; of a call: None and None.
+        self._usual: dict[tuple[bytes, bytes | None], Channel | None] = {}
+        self._last: _Record | None = None
         self._counted: Channel | None = None
         self._stuck: dict[tuple[str, int], dict[int, float]] = {}  # call and its number -> rank -> seconds
         self._done: dict[int, int] = {}  # rank -> number of the last call that it completed
@@ -172,14 +169,14 @@ class Reader(LogReader[NcclLog]):
         for hca in real:
             layers[hca.host, hca.name].add(hca.layer)
         named = {(hca.host, hca.index, hca.name) for hca in real}
-        found: dict[Hca, None] = {}
+        found = []
         for hca in self._log.hcas:
             if hca.layer:
-                found.setdefault(hca)
+                found.append(hca)
             elif (hca.host, hca.index, hca.name) not in named:
                 of_parts = set().union(*(layers[hca.host, part] for part in hca.name.split("+")))
-                found.setdefault(dataclasses.replace(hca, layer=of_parts.pop() if len(of_parts) == 1 else ""))
-        self._log.hcas = found
+                found.append(dataclasses.replace(hca, layer=of_parts.pop() if len(of_parts) == 1 else ""))
+        self._log.hcas = dict.fromkeys(found)
 
     def _unfinished(self) -> None:
         """Ranks that neither finished nor aborted. A line that lost its prefix may be the missing one."""
@@ -198,9 +195,8 @@ class Reader(LogReader[NcclLog]):
         found = list(self._records(line))
         for record in found:
             self._log.lines += 1
+            self._last = record
             self._record(record)
-        if self._taken is not None:
-            self._taken += found
         for said in LINES["wait_watchdog"].finditer(line.text):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
@@ -222,90 +218,65 @@ class Reader(LogReader[NcclLog]):
         Everything that a line of NCCL says is kept once, except for how often a channel was seen. So the same bytes
         again need no second reading, as long as no communicator begins in between (`_init` forgets all).
         """
-        if self._pause:
-            self._pause -= 1
-            self.slow(lines)
-            return
-        heads, numbers = self._heads, self._numbers
-        again = 0
-        waiting = False
-        rows = lines[:-1].split(b"\n")
-        for raw in rows:
-            if waiting:  # a line torn by another rank's tag: what follows may be its rest
-                self.slow(raw + b"\n")
-                waiting = not self.demultiplexer.idle
-                continue
+        others: list[bytes] = []  # lines of another shape, which are read together
+        for raw in lines[:-1].split(b"\n"):
             head, _mark, tail = raw.partition(_QUICK_MARK)
-            known = heads.get(head)
-            if known is not None:
-                if tail[:8] == b"Channel ":
-                    number, _colon, rest = tail.partition(b" : ")
-                    seen = known.get(rest)
-                    name = numbers.get(number)
-                    if seen is not None and name is not None:
-                        seen.count += 1
-                        seen.numbers.add(name)
-                        again += 1
-                        continue
-                elif tail in known or _QUICK_CALL.fullmatch(tail):
-                    again += 1
-                    continue
-            self._learn(raw, head, tail)
-            waiting = not self.demultiplexer.idle
-        self._log.lines += again
-        if again < _QUICK_SHARE * len(rows):
-            self._pause = _QUICK_PAUSE
+            if not (usual := _QUICK.fullmatch(tail)):
+                others.append(raw)
+                continue
+            if others:
+                self.slow(b"\n".join([*others, b""]))
+                others = []
+            idle = self.demultiplexer.idle  # else a line was torn by another rank's tag: this may be its rest
+            if idle and (head, usual["rest"]) in self._usual:
+                self._log.lines += 1
+                if channel := self._usual[head, usual["rest"]]:
+                    channel.count += 1
+                    channel.numbers.add(usual["number"].decode())
+                continue
+            before, self._last, self._counted = self._log.lines, None, None
+            self.slow(raw + b"\n")
+            if idle and self.demultiplexer.idle and self._log.lines == before + 1 and self._is_usual(raw, tail):
+                self._usual[head, usual["rest"]] = self._counted
+        if others:
+            self.slow(b"\n".join([*others, b""]))
 
-    def _learn(self, raw: bytes, head: bytes, tail: bytes) -> None:
-        """Read one line, and remember it if it is of the usual shape: one record, alone in its line."""
-        taken: list[_Record] = []
-        self._taken, self._counted = taken, None
-        self.slow(raw + b"\n")
-        self._taken = None
-        if len(taken) != 1 or not self.demultiplexer.idle or self._known >= _QUICK_LIMIT or b"\r" in raw:
-            return
-        (record,) = taken
-        if record.process.host is None or record.level != "INFO" or record.text.encode() != tail.rstrip():
-            return
-        number, _colon, rest = tail.partition(b" : ")
-        known = self._heads.setdefault(head, {})
-        if self._counted is not None and _QUICK_NUMBER.fullmatch(number):
-            known[rest] = self._counted
-            if number not in self._numbers:
-                self._numbers[number] = number.decode().partition(" ")[2]
-                self._known += 1
-        elif " via " not in record.text and " nranks " not in record.text and not tail.startswith(b"Channel "):
-            known[tail] = None
-        self._known += 1
+    def _is_usual(self, raw: bytes, tail: bytes) -> bool:
+        """Whether the line that was read is one whole record of a known channel or of a call, alone in its line."""
+        last = self._last
+        if last is None or last.process.host is None or last.level != "INFO" or last.text.encode() != tail.rstrip():
+            return False
+        known = self._counted is not None or not tail.startswith(b"Channel ")
+        return known and b"\r" not in raw and len(self._usual) < _QUICK_LIMIT
 
     def _records(self, line: Line) -> Iterator[_Record]:
-        text = line.text
-        starts: list[tuple[int, int, Process, int | None, str, int]] = []
-        previous = 0
+        text, previous = line.text, 0
+        begun: list[tuple[int, int, _Record]] = []  # where it begins, where its text does
         for mark in LINES["mark"].finditer(text):
             window = text[max(previous, mark.start() - _PREFIX_WINDOW) : mark.start()]
             prefix = LINES["prefix"].search(window)
+            begin, record = mark.start(), _Record(Process(None, None, line.rank), None, mark["level"])
             if prefix is None or (not mark["word"] and prefix["device"] is None):
                 # Without a prefix only NCCL's own word makes it a line of NCCL (quoted logs are often cut so).
-                if mark["word"] and not window.rstrip().endswith(("'", '"')):
-                    starts.append((mark.start(), mark.end(), Process(None, None, line.rank), None, mark["level"], 0))
-                    previous = mark.end()
-                continue
-            if LINES["quoted"].search(window, 0, prefix.start()) and not LINES["json"].match(text):
+                if not mark["word"] or window.rstrip().endswith(("'", '"')):
+                    continue
+            elif LINES["quoted"].search(window, 0, prefix.start()) and not LINES["json"].match(text):
                 previous = mark.end()
                 continue
-            host = self._host(prefix["host"], int(prefix["pid"]))
-            begin = mark.start() - (len(window) - prefix.start()) + max(0, len(prefix["host"]) - len(host))
-            process = Process(host, int(prefix["pid"]), line.rank)
-            if line.rank is not None:
-                self._tags.setdefault(line.rank, process)
-            level = prefix[0].partition(" ras/")[1] + mark["level"]  # NCCL goes on without its RAS
-            starts.append((begin, mark.end(), process, int(prefix["tid"]), level, int(prefix["device"] or 0)))
+            else:
+                host = self._host(prefix["host"], int(prefix["pid"]))
+                begin -= len(window) - prefix.start() - max(0, len(prefix["host"]) - len(host))
+                process = Process(host, int(prefix["pid"]), line.rank)
+                if line.rank is not None:
+                    self._tags.setdefault(line.rank, process)
+                level = prefix[0].partition(" ras/")[1] + mark["level"]  # NCCL goes on without its RAS
+                record = _Record(process, int(prefix["tid"]), level, int(prefix["device"] or 0))
+            begun.append((begin, mark.end(), record))
             previous = mark.end()
-        for index, (_begin, end, process, tid, level, device) in enumerate(starts):
-            last = index + 1 == len(starts)
-            body = text[end : None if last else starts[index + 1][0]]
-            yield _Record(process, tid, level, body.rstrip(), line.ended or not last, device)
+        ends = [begin for begin, _start, _record in begun[1:]]
+        for (_begin, start, record), end in zip(begun, [*ends, None]):
+            record.text, record.ended = text[start:end].rstrip(), line.ended or end is not None
+            yield record
 
     def _host(self, text: str, pid: int, lines: int = 1) -> str:
         """The host in ``text``: of the names of this process, the one that most lines have.
@@ -419,7 +390,7 @@ class Reader(LogReader[NcclLog]):
         if complete:
             self._got_over.update({(record.process, text): None for text in self._unsettled.pop(thread, ())})
         self._current[thread] = comm
-        self._heads.clear()
+        self._usual.clear()
         return True
 
     def _say(self, record: _Record, rank: Rank) -> None:

@@ -80,9 +80,6 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
-    def __contains__(self, code: str) -> bool:
-        return code in self._counts
-
 
 def picked(thing: Any, *names: str) -> dict[str, Any]:
     """Fields and properties of a result by their names, as they are."""
@@ -198,12 +195,11 @@ class LogReader(Generic[Result]):
     def read(cls, source: Source, *options: Any, **named: Any) -> Result:
         """Read a log from its pieces (text, bytes, or an iterable of them); options are those of the reader."""
         reader = cls(*options, **named)
-        for piece in pieces(source):
-            reader.feed(piece)
+        reader.feed(source)
         return reader.result()
 
-    def feed(self, piece: str | bytes) -> None:
-        for part in pieces(piece):
+    def feed(self, source: Source) -> None:
+        for part in pieces(source):
             self.census.add(part)
             # Whole lines while nothing waits for its end: a reader may know a quicker way for lines of a usual shape.
             start = 0 if self.demultiplexer.idle else part.find(b"\n") + 1
@@ -256,7 +252,7 @@ class LogReader(Generic[Result]):
         """Say that what was looked for is not there, and what is."""
         found = self.census.describe()
         if f"({self.name})" in found:
-            failed, figures = self.census.failures(), self.census.figures()
+            failed, figures = self.census.failures(), next(iter(self.census.said("figures")), "")
             found = f"it begins, and ends before a result: {failed or 'cut, still running, or hung'}"
             if figures and not failed:
                 found = f"there are rows or speeds of a shape that is not known: {figures!r}"
@@ -406,22 +402,14 @@ class Kept:
         self._limit = limit
         self._stride = 1
 
-    def add_all(self, count: int, entry_at: Callable[[int], Any]) -> None:
-        """As `add` of ``entry_at(0)`` to ``entry_at(count - 1)``; only those that are kept are made."""
-        position = 0
-        while position < count:
-            skipped = min(-self.seen % self._stride, count - position)  # `add` may have doubled the stride
-            self.seen += skipped
-            position += skipped
-            if position < count:
-                self.add(entry_at(position))
-                position += 1
-
     def add(self, entry: Any) -> None:
-        if self.seen % self._stride == 0:
-            if len(self.entries) >= self._limit:
-                self.entries = self.entries[::2]
-                self._stride *= 2
-            if self.seen % self._stride == 0:
-                self.entries.append(entry)
-        self.seen += 1
+        self.add_all((entry,))
+
+    def add_all(self, entries: Sequence[Any], made: Callable[[Any], Any] | None = None) -> None:
+        """``made``: what is kept of an entry."""
+        chosen = entries[-self.seen % self._stride :: self._stride]
+        self.entries += map(made, chosen) if made else chosen
+        self.seen += len(entries)
+        while len(self.entries) > self._limit:
+            self.entries = self.entries[::2]
+            self._stride *= 2

@@ -7,9 +7,8 @@ tests of all readers take it from here.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
-from typing import Any, Callable, Iterable, Mapping, Protocol
+from typing import Any, Callable, Iterable, Mapping
 
 from . import (
     answers,
@@ -25,11 +24,7 @@ from . import (
     timm,
     torch_ranks,
 )
-from .reading import is_path, pieces, source_of
-
-
-class _Result(Protocol):
-    def as_dict(self) -> dict[str, Any]: ...
+from .reading import Source, integer, is_path, source_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,58 +39,52 @@ class Option:
         """Also of a number that Jinja made a text. Raises ValueError."""
         if given is None:
             return self.default
-        text = str(given).strip()
-        if isinstance(given, bool) or not text.isdigit() or int(text) < self.least:
+        found = integer(str(given).strip())  # of a bool it finds none
+        if found is None or found < self.least:
             raise ValueError(f"{self.name} {given!r} is not a whole number of at least {self.least}")
-        return int(text)
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """``read``: (the log, options by name) -> plain data."""
+    """``read``: (the log, the options in their order) -> plain data."""
 
     name: str
-    read: Callable[[Any, Mapping[str, Any]], dict[str, Any]]
+    read: Callable[..., dict[str, Any]]
     options: tuple[Option, ...] = ()
 
     def result(self, log: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         """Raises ValueError (not a log, or an option that this kind does not take) and OSError (no such file)."""
-        known = {option.name: option for option in self.options}
+        known = [option.name for option in self.options]
         foreign = sorted(name for name, value in given.items() if value is not None and name not in known)
         if foreign:
             raise ValueError(
                 f"{self.name} does not take {', '.join(foreign)}; it takes {', '.join(known) or 'no option'}"
             )
-        return self.read(log, {name: option.value(given.get(name)) for name, option in known.items()})
+        return self.read(log, *(option.value(given.get(option.name)) for option in self.options))
 
 
 _RANKS = Option("ranks")  # how many were started
 
 
-def _whole(read: Callable[..., _Result]) -> Callable[[Any, Mapping[str, Any]], dict[str, Any]]:
-    """A reader that takes the pieces of a log and its options in their order."""
-
-    def result(log: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        return read(source_of(log), *options.values()).as_dict()
-
-    return result
+def _whole(read: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    return lambda log, *options: read(source_of(log), *options).as_dict()
 
 
-def _speed(log: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _speed(log: Any, repeats: int | None, windows: int, dropped: int) -> dict[str, Any]:
     """One log, a tree of logs (a folder, or path to text), or the table that DLPerf printed."""
-    repeats, total, dropped = options["repeats"], options["windows"], options["dropped"]
-    if dropped >= total:
-        raise ValueError(f"dropped {dropped} must be less than windows ({total})")
-    files: Iterable[tuple[str, Callable[[], Any]]] | None = None
+    if dropped >= windows:
+        raise ValueError(f"dropped {dropped} must be less than windows ({windows})")
+    files: Iterable[tuple[str, Source]] | None = None
     if isinstance(log, Mapping):
         if not all(isinstance(text, (str, bytes)) for text in log.values()):
             raise ValueError("a tree is a dictionary of path to text")
-        files = [(str(path), functools.partial(pieces, text)) for path, text in log.items()]
+        files = [(str(path), text) for path, text in log.items()]
     elif isinstance(log, str) and is_path(log) and os.path.isdir(log):
         files = mxnet_scaling.tree_files(log)
     if files is not None:
-        return {"kind": "tree", **mxnet_scaling.read_tree(files, repeats, total, dropped).as_dict()}
-    found = mxnet_speed.read(source_of(log), total, dropped)
+        return {"kind": "tree", **mxnet_scaling.read_tree(files, repeats, windows, dropped).as_dict()}
+    found = mxnet_speed.read(source_of(log), windows, dropped)
     if not found.sources and not found.mlperf:
         printed = mxnet_scaling.read_printed(source_of(log), repeats)
         if printed.parts:

@@ -14,6 +14,8 @@ import dataclasses
 import re
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
+from .tables import Patterns
+
 LINE_LIMIT = 1 << 16
 OPEN_LIMIT = 1 << 24
 OPEN_SOURCES = 1 << 16
@@ -23,21 +25,15 @@ _TAG_LIMIT = 64
 
 _PLAIN = re.compile(rb"\[\d{1,10},(\d{1,10})\]<(stdout|stderr|stddiag)>:")
 _STREAM = re.compile(rb"<(stdout|stderr|stddiag)>:")
-_RANK = re.compile(rb"\[\d{1,10},(\d{1,10})\]")
-_DATE = re.compile(rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
-_DATE_LENGTH = 24
+# What is in front of it: the date of --timestamp-output, in brackets (Open MPI 5) or without (4.1), and job and rank.
+_FRONT = re.compile(
+    rb"(?:(\[)?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?(1)\]))?"
+    rb"(?:\[\d{1,10},(?P<rank>\d{1,10})\])?\Z"
+)
 # "<std" that is not the tag of job 1 at the start of a line: something is glued (or unusual, and looked at one by one).
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
-# What others put in front of a line: dates, and who wrote it (Slurm, kubectl, pdsh, Ray, torchrun, compose, journald),
-# the line of a test harness that passes it on (avocado), and the place in the source where a patched program prints.
-_LEAD = re.compile(
-    r"\s*(?:(?P<date>\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?=\s)"
-    r"|[\w.-]{1,16} +L\d{4,6} [A-Z]{4,5} *\||\w{1,60}\(\), [\w./-]{1,100}:\d{1,6},(?=\s)"
-    r"|(?:[A-Z][a-z]{2} [ \d]\d )?\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)|std(?:out|err) [FP](?=\s)|[>+](?=[\s#]))"
-    r"|[\w.-]+ [\w./-]+\[\d+\]:|\[[^\[\]]{1,200}\]:?|\((?:[A-Z]|[^()]{0,60}\bpid=)[^()]{1,120}\)|[\w.-]{1,100} +\|"
-    r"|\d{1,6}:(?=[\s#]|$)|(?=[a-z]|[A-Z][\w.-]*\d)[\w.-]{1,100}:(?=\s)) ?"
-)
+_LINES = Patterns("tags.yml")
 
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
 _Tag = Tuple[int, int, _Source]  # start, end
@@ -61,7 +57,7 @@ class Line(NamedTuple):
 def bare(text: str) -> tuple[str, str]:
     """The label in front of a line, without dates, and the line as its program printed it."""
     label = ""
-    while lead := _LEAD.match(text):
+    while lead := _LINES["lead"].match(text):
         label += "" if lead["date"] else lead[0].strip()
         text = text[lead.end() :]
     return label, text
@@ -86,7 +82,6 @@ class Demultiplexer:
 
     def __init__(self, needles: Sequence[bytes] | None = None) -> None:
         self.needles = needles
-        self._words: tuple[Sequence[bytes] | None, tuple[str, ...]] = (None, ())
         self._physical = b""
         self._open: dict[_Source, _Open] = {}
         self._held = 0
@@ -182,12 +177,7 @@ class Demultiplexer:
 
     def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
-            if self.needles is None:
-                yield line
-                continue
-            if self._words[0] is not self.needles:
-                self._words = (self.needles, tuple(needle.decode() for needle in self.needles))
-            if line.dropped or any(word in line.text for word in self._words[1]):
+            if self.needles is None or line.dropped or any(needle.decode() in line.text for needle in self.needles):
                 yield line
 
     def _part(self) -> Iterator[Line]:
@@ -258,27 +248,11 @@ def _tags(text: bytes, position: int = 0) -> list[_Tag]:
     """The tags of --tag-output, of --timestamp-output, and of both; read backwards, as "<std" is quick to find."""
     found: list[_Tag] = []
     for stream in _STREAM.finditer(text, position):
-        start = stream.start()
-        rank = None
-        if text[start - 1 : start] == b"]":
-            opening = text.rfind(b"[", max(0, start - _TAG_LIMIT), start)
-            rank = _RANK.fullmatch(text, opening, start) if opening >= 0 else None
-            start = opening if rank else start
-        dated = _dated(text, start)
-        if rank or dated < start:
-            found.append((dated, stream.end(), (int(rank[1]) if rank else None, stream[1].decode(), True)))
+        front = _FRONT.search(text, max(0, stream.start() - _TAG_LIMIT), stream.start())
+        if front and front[0]:
+            rank = int(front["rank"]) if front["rank"] else None
+            found.append((front.start(), stream.end(), (rank, stream[1].decode(), True)))
     return found
-
-
-def _dated(text: bytes, end: int) -> int:
-    """Where the date that ends at ``end`` begins, in brackets (Open MPI 5) or without (4.1); ``end``: there is none."""
-    bracket = text[end - 1 : end] == b"]"
-    start = end - bracket - _DATE_LENGTH
-    if start < bracket or not _DATE.fullmatch(text, start, end - bracket):
-        return end
-    if not bracket:
-        return start
-    return start - 1 if text[start - 1 : start] == b"[" else end
 
 
 def _needle(source: _Source) -> bytes:

@@ -29,16 +29,9 @@ _OUTSIDE = 0.25  # of the time at most is outside the steps, which their rate le
 _STEP_LIMIT = 20_000  # step lines that are kept for a curve
 
 _LINES = Patterns("tf_cnn.yml")
-# What a line must contain to be looked at. In the header most parameters have two blanks behind the colon; those that
-# need not have are looked for until they are found once.
-_NEEDLES = (b"images/sec: ", machine.NEEDLE)
-_HEADER = b":  "
-_ONCE = {
-    "num_batches": b"Num batches:",
-    "data_format": b"Data format:",
-    "horovod_on": b"Horovod on:",
-    "batch_size_per_device": b" per device",
-}
+# What a line must contain to be looked at. In the header most parameters have two blanks behind the colon.
+_HEADER = (b":  ", b"Num batches:", b"Data format:", b"Horovod on:", b" per device")
+_NEEDLES = (b"images/sec: ", machine.NEEDLE, *_HEADER)
 # The line that a log of millions of lines consists of: tagged once, at its start, complete and finite.
 _USUAL = re.compile(
     rb"^(\[1,(\d{1,9})\]<stdout>:(\d{1,12})\timages/sec: \d{1,9}\.\d \+/- \d{1,9}\.\d \(jitter = \d{1,9}\.\d\)"
@@ -127,9 +120,7 @@ class _Found:
         self.sick_speed: set[int | None] = set()
         self.cut: str | None = None
 
-    def take(self, rank: int | None, text: str, ended: bool) -> bool:
-        """Whether there was a step."""
-        stepped = False
+    def take(self, rank: int | None, text: str, ended: bool) -> None:
         if "images/sec" in text:
             for match in _LINES["step"].finditer(text):
                 if not ended and "." not in match["speed"]:
@@ -137,19 +128,17 @@ class _Found:
                     continue
                 loss = None if match["loss"] is None else float(match["loss"])
                 self._step(StepLine(rank, self._number(match["step"]), float(match["speed"]), loss))
-                stepped = True
             for match in _LINES["total"].finditer(text) if "total" in text else ():
                 if not ended and match["total"][-3:-2] != ".":
                     self.cut = match[0]
                 elif len(self.totals) < RECORD_LIMIT:
                     self.totals.append(float(match["total"]))
-            return stepped
+            return
         for key in ("batch_size_global", "batch_size_per_device"):
             if found := _LINES[key].search(text):
                 self.parameters.setdefault(key, found[1])
         if parameter := _LINES["parameter"].match(text.strip()):
             self.parameters.setdefault(parameter["name"].lower().replace(" ", "_"), parameter["value"].strip()[:300])
-        return stepped
 
     def _number(self, digits: str) -> int:
         """The step. Above the last one it is glued: ranks without a mark began their lines at once (2020: 20, 20)."""
@@ -163,20 +152,18 @@ class _Found:
         ends: dict[bytes, tuple[int, bytes]] = {}
         for text, rank, number in lines:
             step = int(number)
-            if step < (ends.get(rank) or self._end_of(rank))[0]:
+            if rank not in ends:
+                ends[rank] = self.last[int(rank)].step if int(rank) in self.last else 0, b""
+            if step < ends[rank][0]:
                 return False
             ends[rank] = step, text
         if len(self.last) + len(ends) > RECORD_LIMIT:
             return False
-        self.steps.add_all(len(lines), lambda index: _step_line(*lines[index][:2]))
+        self.steps.add_all(lines, lambda line: _step_line(*line[:2]))
         for rank, (step, text) in ends.items():
             self.last[int(rank)] = _step_line(text, rank)
             self.highest = max(self.highest or 0, step)
         return True
-
-    def _end_of(self, rank: bytes) -> tuple[int, bytes]:
-        last = self.last.get(int(rank))
-        return (0 if last is None else last.step), b""
 
     def _step(self, step: StepLine) -> None:
         self.steps.add(step)
@@ -217,7 +204,6 @@ class Reader(LogReader[RunResult]):
         self._unglued: _Found | None = _Found()
         self._untagged_lines = 0
         self._machine: list[tuple[int | None, dict[str, Any]]] = []  # tag and record
-        self._begun = False
 
     def quick(self, lines: bytes) -> None:
         """Runs of step lines of the usual shape are taken together."""
@@ -245,7 +231,7 @@ class Reader(LogReader[RunResult]):
     def line(self, line: Line) -> None:
         mark = line.text.find(machine.MARK)
         if line.rank is not None or mark >= 0:
-            self._no_listing()
+            self._unglued, self.demultiplexer.needles = None, _NEEDLES
         if line.stream != "stdout" and mark < 0 and "images/sec" not in line.text:
             return
         if mark >= 0:
@@ -255,16 +241,7 @@ class Reader(LogReader[RunResult]):
                 self._machine.append((line.rank, record))
         elif line.rank is None:
             self._listing(line.text.strip(), line.ended)
-        known = len(self._plain.parameters)
-        stepped = self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
-        if self._unglued is None and not self._begun:
-            if len(self._plain.parameters) > known:
-                self._narrow()
-            elif stepped and line.rank is not None:
-                # Each rank prints its header before its steps: when all have stepped, no header is to come.
-                world = self.expected_ranks or _world(self._plain, [])
-                self._begun = world is not None and len(self._plain.last) >= world
-                self._narrow()
+        self._plain.take(line.rank, line.text[:mark] if mark >= 0 else line.text, line.ended or mark >= 0)
 
     def _listing(self, text: str, ended: bool) -> None:
         if self._unglued is None or not text:
@@ -274,17 +251,7 @@ class Reader(LogReader[RunResult]):
         if text.startswith(number):
             self._unglued.take(None, text[len(number) :], ended)
         else:
-            self._no_listing()
-
-    def _no_listing(self) -> None:
-        if self._unglued is not None:
-            self._unglued = None
-            self._narrow()
-
-    def _narrow(self) -> None:
-        """From here on only lines with one of these are looked at."""
-        header = (needle for key, needle in _ONCE.items() if key not in self._plain.parameters)
-        self.demultiplexer.needles = _NEEDLES if self._begun else (*_NEEDLES, _HEADER, *header)
+            self._unglued, self.demultiplexer.needles = None, _NEEDLES
 
     # ----------------------------------------------------------------------------------------------------- judgement
 
@@ -343,7 +310,8 @@ class Reader(LogReader[RunResult]):
                 continue
             host = record.get("host")
             name, speed = host if isinstance(host, str) else None, float(record["images_per_second"])
-            results[rank] = RankResult(rank, name, speed, "machine_line", machine.loss_of(record), record)
+            loss = math.nan if record.get("loss_finite") is False else machine.real(record.get("loss"))
+            results[rank] = RankResult(rank, name, speed, "machine_line", loss, record)
         for rank, (before, after) in found.back.items():
             self.problems.add("steps_go_back", rank=rank, before=before, after=after)
         end = max((step.step for step in found.last.values()), default=0)

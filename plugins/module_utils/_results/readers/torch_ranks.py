@@ -76,10 +76,10 @@ class Reader(PartsReader[Run]):
         self._alone: dict[int, list[Mapping[str, Any]]] = {}  # tag -> records that say "I am the only rank"
         self._file: bytearray | None = bytearray()  # the start of what may be the file of --json
 
-    def feed(self, piece: str | bytes) -> None:
-        super().feed(piece)
+    def slow(self, part: bytes) -> None:
+        super().slow(part)
         if self._file is not None:
-            self._file += piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
+            self._file += part
             start = self._file[:256].lstrip()
             if (start and not start.startswith(b"{")) or len(self._file) > _FILE_LIMIT:
                 self._file = None
