@@ -274,7 +274,8 @@ def _by_ending(rc: int, seen: Output) -> Diagnosis:
 
 def _by_report(seen: Output) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
-    signal, exited, generic, lost = *map(seen.said.get, (_SIGNAL, _EXITED, _GENERIC)), seen.lost
+    signal, exited, generic = (seen.said.get(name) for name in (_SIGNAL, _EXITED, _GENERIC))
+    lost = seen.lost
     if signal:
         host = seen.name(signal["host"])
         return ending("signal", [host], int(signal["rank"]), signal[0], signal=signal["signal"], name=signal["name"])
