@@ -62,7 +62,7 @@ class ActionModule(Decision):
             raise RefusedError("less than 50", host="compare", thing="confidence_percent", value=sure, remedy=remedy)
         table = comparison.build(
             [*map(_run, options["runs"]), *map(_log, options["logs"])],
-            [comparison.Figure(**figure) for figure in options["figures"]],
+            options["figures"],
             options["published"],
             baseline=options["baseline"],
             margin=options["margin_percent"] / 100,

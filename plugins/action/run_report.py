@@ -17,7 +17,6 @@ from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.readers.reading import file_pieces, plain
 from ..module_utils._results.report import diagnosis, page, plots, schema, timeline
-from ..module_utils._results.report.accepted import accepted_from
 from ..module_utils._results.report.files import ReportFolder, Wanted
 from ..module_utils._results.report.summary import Inputs, build, headline
 from ..modules.run_report import DOCUMENTATION
@@ -43,14 +42,14 @@ def _timeline(log: Path, inputs: Inputs) -> dict[str, Any]:
     size = log.stat().st_size
     if size > _DRAWN_LOG_BYTES:
         reason = f"the log has {size >> 20} MiB, more than {_DRAWN_LOG_BYTES >> 20}: not drawn"
-        return dataclasses.asdict(timeline.Timeline(timeline.STEPS, timeline.MEAN, reason))
+        return timeline.nothing(timeline.STEPS, reason)
     steps = tf_cnn.read(file_pieces(str(log))).steps
     parameters = {**(inputs.result or {}).get("parameters", {}), **inputs.workload}
     try:
         batch = float(parameters.get("batch_size_per_device", 0))
     except (TypeError, ValueError):
         batch = 0.0
-    return dataclasses.asdict(timeline.from_steps(steps, batch))
+    return timeline.from_steps(steps, batch)
 
 
 def _heat_map(inputs: Inputs) -> str:
@@ -92,7 +91,7 @@ class ActionModule(Decision):
         options = dict(options)
         path, log, logs, latest, draw = (options.pop(key) for key in ("path", "log", "logs", "latest", "plots"))
         folder = options.pop("benchmarks") or str(Path(path) / options["run_id"] / "benchmarks")
-        known = accepted_from(options.pop("accepted_findings"))
+        known = diagnosis.accepted_from(options.pop("accepted_findings"))
         options["limits"] = {key: value for key, value in options["limits"].items() if value is not None}
         warnings: list[str] = []
         inputs = Inputs(**options, benchmarks=_benchmarks(Path(folder)))

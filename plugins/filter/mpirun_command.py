@@ -82,8 +82,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.launch.mpirun import command, nodes
-from ..module_utils._results.launch.open_mpi import DEFAULT
+from ..module_utils._results.launch.mpirun import DEFAULT, command, nodes
 
 
 def mpirun_command(

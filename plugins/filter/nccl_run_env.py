@@ -52,7 +52,7 @@ from typing import Any, Callable, Mapping
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._layer import LayerError
-from ..module_utils._results.launch.nccl_runs import probe, timed
+from ..module_utils._results.launch.nccl_runs import environment
 
 
 def nccl_run_env(base: Any, kind: str, prefix: str = "", network: str = "IB") -> dict[str, Any]:
@@ -61,7 +61,7 @@ def nccl_run_env(base: Any, kind: str, prefix: str = "", network: str = "IB") ->
     if kind not in ("probe", "timed"):
         raise AnsibleFilterError(f"nccl_run_env: kind is {kind!r}; give probe or timed")
     try:
-        return probe(base, prefix, network) if kind == "probe" else timed(base, prefix, network)
+        return environment(base, kind, prefix, network)
     except LayerError as error:
         raise AnsibleFilterError(f"nccl_run_env: {error}") from error
 

@@ -14,7 +14,7 @@ from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
 from ..module_utils._preflight.findings import grouped
 from ..module_utils._results.readers.reading import few
-from ..module_utils._results.report.accepted import accepted_from
+from ..module_utils._results.report.diagnosis import accepted_from
 
 _ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
 _SPEC = ("type", "elements", "choices")

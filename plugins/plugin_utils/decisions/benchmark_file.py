@@ -59,8 +59,13 @@ def document(options: Mapping[str, Any]) -> dict[str, Any]:
         results, missing = benchmarks.scaling_results(options["plan"], options["repeats"])
         problems = [*problems, *missing]
         backend = backend or next((record.get("backend") for record in options["repeats"]), None)
-    given = {key: options[key] for key in ("simulated", "parameters", "settings")}
-    return benchmarks.document(options["kind"], results, backend=backend, problems=problems, **given)
+    return {
+        **{key: options[key] for key in ("kind", "simulated", "settings")},
+        "backend": backend,
+        "results": list(results),
+        "problems": list(dict.fromkeys(problems)),
+        "parameters": benchmarks.plain(options["parameters"]),
+    }
 
 
 def repeat(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command, major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh.fleet import NETWORK, Fleet

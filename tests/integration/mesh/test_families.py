@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command, major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many

@@ -23,8 +23,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import Diagnosis, diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command, major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 
 from tests.integration.mesh import many

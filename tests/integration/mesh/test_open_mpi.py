@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import major_of
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import major_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import host_output, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import accepted, diagnosis, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis, schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import Run
@@ -139,8 +139,8 @@ ACCEPT = {"cause": "link_faulty", "why": "a spare port", "host": None}
 
 
 def judged(finding: dict[str, Any], *entries: dict[str, Any]) -> dict[str, Any]:
-    known = accepted.accepted_from(entries)
-    doctor = {"findings": accepted.marked([finding], known)}
+    known = diagnosis.accepted_from(entries)
+    doctor = {"findings": diagnosis.marked([finding], known)}
     found: dict[str, Any] = build(Inputs(run_id="x", **Run("4x1 ring").inputs(), doctor=doctor))["verdict"]
     return found
 
@@ -185,21 +185,21 @@ def test_what_is_accepted_keeps_no_run_from_proven_and_is_told(
 )
 def test_what_makes_no_sense_is_refused(entry: dict[str, Any], says: str) -> None:
     with pytest.raises(RefusedError, match="report_accepted_findings") as refused:
-        accepted.accepted_from([entry])
+        diagnosis.accepted_from([entry])
     assert says in str(refused.value)
 
 
 def test_what_is_accepted_in_vain_is_told() -> None:
-    known = accepted.accepted_from([ACCEPT, {**ACCEPT, "cause": "gpu_fault", "host": "gpu01"}])
-    assert accepted.notes([FINDING], known) == [
+    known = diagnosis.accepted_from([ACCEPT, {**ACCEPT, "cause": "gpu_fault", "host": "gpu01"}])
+    assert diagnosis.notes([FINDING], known) == [
         "report_accepted_findings: gpu_fault on gpu01 was not found, take it out"
     ]
-    (note,) = accepted.notes([{**FINDING, "certainty": "proven"}], known[:1])
+    (note,) = diagnosis.notes([{**FINDING, "certainty": "proven"}], known[:1])
     assert "is proven, and" in note
 
 
 def test_findings_that_nobody_accepts_stand_first_and_none_is_lost_behind_the_others() -> None:
-    rows = accepted.marked([FINDING, {**FINDING, "cause": "gpu_fault"}], accepted.accepted_from([ACCEPT]))
+    rows = diagnosis.marked([FINDING, {**FINDING, "cause": "gpu_fault"}], diagnosis.accepted_from([ACCEPT]))
     assert [(row["cause"], bool(row["accepted"])) for row in rows] == [("gpu_fault", False), ("link_faulty", True)]
 
 

@@ -17,7 +17,6 @@ SAYS = {
     "fault": ("_fabric/faults.yml", 0, set()),
     "remedy": ("_fabric/faults.yml", 0, set()),
     "ending": ("_results/launch/endings.yml", 0, {"rank"}),
-    "_stuck": ("_results/launch/endings.yml", 0, {"rank"}),
     "of": ("_results/launch/endings.yml", 0, {"rank", "who"}),
     "refusal": ("_judge/refusals.yml", 0, set()),
     "_wrong": ("_preflight/values.yml", 1, {"variable"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -120,7 +119,7 @@ def inputs(simulated: bool = True, ranks: int = 4, **more: Any) -> Inputs:
             "finished": "1970-01-01T00:01:40Z",
             "benchmarks": benchmarks(),
             "limits": LIMITS,
-            "timeline": dataclasses.asdict(timeline.from_steps(result.steps, 256)) if result else None,
+            "timeline": timeline.from_steps(result.steps, 256) if result else None,
             "expected_ranks": ranks or None,
             **more,
         }

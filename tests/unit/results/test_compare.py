@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import published
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import comparison, page, plots
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.comparison import Entry, Figure
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.comparison import Entry
 
 from tests.unit.decisions import decide
 from tests.unit.results import report_samples
@@ -73,7 +73,8 @@ def test_a_figure_that_contradicts_itself_is_shown_and_is_no_result(tmp_path: pa
 
 
 def test_an_imported_figure_keeps_its_note() -> None:
-    figure = Figure("DLPerf 4n8g", 9579.74, nodes=4, ranks=32, precision="fp32", batch=128, note="gluon-cv log tree")
+    figure = {"name": "DLPerf 4n8g", "images_per_second": 9579.74, "nodes": 4, "ranks": 32}
+    figure |= {"precision": "fp32", "batch": 128, "note": "gluon-cv log tree"}
     (row,) = part(comparison.build([], [figure], with_published=False), "Training")["rows"]
     assert row["cells"] == [
         "DLPerf 4n8g", "imported figure", "4", "32", "fp32", "128", "9,579.74", "299.37", "gluon-cv log tree",

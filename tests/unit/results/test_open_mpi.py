@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import ParseError, RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node, command
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.open_mpi import (
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import (
+    Node,
+    command,
     major_of,
-    parameters,
+    options,
     renamed,
 )
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
@@ -85,13 +86,13 @@ def test_each_parameter_has_the_name_and_the_option_of_the_version(four: str, fi
     version4, version5 = major_of(FOUR), major_of(FIVE)
     for given in (four, five):
         assert renamed(given, version4) == four and renamed(given, version5) == five
-        assert parameters({given: 1}, version4) == ["-mca", four, "1"]
-        assert parameters({given: 1}, version5) == [option, five, "1"]
+        assert options({given: 1}, version4) == ["-mca", four, "1"]
+        assert options({given: 1}, version5) == [option, five, "1"]
 
 
 def test_one_parameter_under_both_names_counts_once_and_the_later_wins() -> None:
     wanted = {"oob_tcp_if_include": "192.0.2.0/24", "btl": "self", "prte_if_include": "ens1"}
-    assert parameters(wanted, major_of(FIVE)) == ["--prtemca", "prte_if_include", "ens1", "--mca", "btl", "self"]
+    assert options(wanted, major_of(FIVE)) == ["--prtemca", "prte_if_include", "ens1", "--mca", "btl", "self"]
 
 
 def test_command_line_for_open_mpi_5() -> None:

@@ -58,7 +58,7 @@ def test_its_figure_stands_beside_a_run_in_a_comparison() -> None:
         {"name": "timm resnet50", "images_per_second": 1998.25, "nodes": 1, "ranks": 1, "precision": "amp"}
         | {"batch": 256, "note": f"{timm.NOTE}; NHWC"}
     ]
-    table = comparison.build([], [comparison.Figure(**figure) for figure in figures])
+    table = comparison.build([], figures)
     (row,) = (row for row in table["parts"][0]["rows"] if row["cells"][0] == "timm resnet50")
     assert "1,998.25" in row["cells"] and "no exchange of gradients" in row["cells"][-1]
 

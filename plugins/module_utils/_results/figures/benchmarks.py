@@ -13,7 +13,7 @@ import json
 import re
 import statistics
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from ..._judge.sentences import refusal
 from ..._layer import RefusedError
@@ -68,7 +68,7 @@ def scaling_plan(
             used = [{"name": node.name, "address": node.address, "slots": gpus} for node in found[:count]]
             for precision, batch in batches.items():
                 case_of = {"precision": str(precision), "batch": int(batch)}
-                everything = {**_plain(parameters), "hosts": used, **case_of}
+                everything = {**plain(parameters), "hosts": used, **case_of}
                 plan.append(
                     {
                         "name": f"{case}_{precision}_b{int(batch)}_{digest(everything)}_r{repeat}",
@@ -91,13 +91,13 @@ def _case(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As it will be when it comes back from JSON: plain types, and a number in quotes stays what it is."""
     return json.loads(json.dumps(value))
 
 
 def digest(parameters: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(_plain(parameters), sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(plain(parameters), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def saved(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) and record.get("parameters") == _plain(parameters) else {}
+    return record if isinstance(record, dict) and record.get("parameters") == plain(parameters) else {}
 
 
 # --------------------------------------------------------------------------------------------------------- records
@@ -159,27 +159,6 @@ def repeat_record(entry: Mapping[str, Any], result: Mapping[str, Any], seconds: 
 
 
 # ------------------------------------------------------------------------------------------------------- documents
-
-
-def document(
-    kind: str,
-    results: Sequence[Mapping[str, Any]],
-    *,
-    simulated: bool,
-    backend: str | None,
-    problems: Iterable[str],
-    parameters: Mapping[str, Any],
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "simulated": simulated,
-        "backend": backend,
-        "results": list(results),
-        "problems": list(dict.fromkeys(problems)),
-        "parameters": _plain(parameters),
-        "settings": settings,
-    }
 
 
 def scaling_results(

@@ -10,8 +10,9 @@ import dataclasses
 import functools
 import math
 import re
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
+from ..._yaml_files import Beside
 from ..readers.reading import picked
 
 if TYPE_CHECKING:
@@ -19,47 +20,13 @@ if TYPE_CHECKING:
 
     Given = ParamSpec("Given")
 
-# --- bytes around one RoCE v2 packet's payload -----------------------------------------------------------------------
-_AROUND_BYTES = {
-    "preamble and SFD": 8,  # IEEE 802.3 clause 3.1.1
-    "Ethernet": 14,  # IEEE 802.3 clause 3.1.1: two addresses and the type
-    "UDP": 8,  # RFC 768
-    "BTH": 12,  # InfiniBand Architecture Specification volume 1, base transport header; RoCE v2: its annex A17
-    "ICRC": 4,  # the same, invariant CRC
-    "FCS": 4,  # IEEE 802.3 clause 3.1.1
-    "interpacket gap": 12,  # IEEE 802.3 clause 4.4.2: 96 bit times
-}
-_VLAN_TAG_BYTES = 4  # IEEE 802.1Q clause 9.6
-_IP_HEADER_BYTES = {4: 20, 6: 40}  # RFC 791, without options; RFC 8200
-ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)  # InfiniBand Architecture Specification volume 1, path MTU
-# What Linux takes off an interface's MTU before it chooses the RoCE MTU (include/rdma/ib_addr.h, iboe_get_mtu):
-# GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4.
-LINUX_ROCE_RESERVE_BYTES = 96
-
-# --- PCI Express ----------------------------------------------------------------------------------------------------
-# Generation -> gigatransfers/s per lane, and the share of them that is data: 8b/10b up to 2.x, 128b/130b up to 5.0, and
-# in 6.0 the 236 TLP bytes of each 256-byte FLIT (PCI Express Base Specification 6.0, chapter 4; 6.0 gives bits, not
-# symbols, per transfer: 64 GT/s is 64 Gbit/s).
+_KNOWN = Beside(__file__, "limits.yml")
+ROCE_MTUS_BYTES: Sequence[int] = _KNOWN["roce_mtus"]
+# Generation -> gigatransfers/s per lane, and the share of them that is data.
 PCIE_GENERATIONS: Mapping[int, tuple[float, float]] = {
-    1: (2.5, 8 / 10),
-    2: (5.0, 8 / 10),
-    3: (8.0, 128 / 130),
-    4: (16.0, 128 / 130),
-    5: (32.0, 128 / 130),
-    6: (64.0, 236 / 256),
+    generation: (rate, data / sent) for generation, (rate, data, sent) in _KNOWN["pcie"].items()
 }
-PCIE_WIDTHS = (1, 2, 4, 8, 12, 16)  # of a slot; a VM on ESXi is shown x32 at 5 GT/s, whatever the link is
-# Around the payload of one memory write (PCI Express Base Specification, chapters 2 and 4): header with a 64-bit
-# address, LCRC, and framing (generation 1 and 2: STP 1 + sequence number 2 + END 1; 3 to 5: STP token 4; 6: none, and
-# the FLIT's own CRC instead of an LCRC).
-TLP_HEADER_BYTES = 16
-LCRC_BYTES = 4
-TLP_FRAMING_BYTES = 4
-
-# --- gradients ------------------------------------------------------------------------------------------------------
 RESNET50_PARAMETERS = 25_557_032  # this collection's model and torchvision's; workloads/resnet50/model.py checks it
-BYTES_PER_ELEMENT: Mapping[str, int] = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
-
 # Above a limit by more than this is impossible; below it is the clock's and the rounding's business.
 MEASUREMENT_MARGIN = 0.02
 
@@ -122,12 +89,13 @@ def roce_header_bytes(vlan_tagged: bool, ip_version: int = 4) -> int:
 
     The 16 bytes of RETH stand in the first packet of a message only and are left out: the figure is an upper bound.
     """
-    return sum(_AROUND_BYTES.values()) + _IP_HEADER_BYTES[ip_version] + (_VLAN_TAG_BYTES if vlan_tagged else 0)
+    tag = _KNOWN["vlan_tag"] if vlan_tagged else 0
+    return int(sum(_KNOWN["around"].values()) + _KNOWN["ip_header"][ip_version] + tag)
 
 
 def roce_mtu_bytes(interface_mtu_bytes: float) -> int | None:
     """The RoCE MTU that Linux takes for an interface with this MTU; None: too small for any."""
-    room = interface_mtu_bytes - LINUX_ROCE_RESERVE_BYTES
+    room = interface_mtu_bytes - _KNOWN["linux_roce_reserve"]
     return max((mtu for mtu in ROCE_MTUS_BYTES if mtu <= room), default=None)
 
 
@@ -167,7 +135,7 @@ def pcie_link_status(text: str | None) -> tuple[int, int] | None:
         return None
     speed, width = float(found["speed"]), int(found["width"])
     for generation, (rate, _share) in PCIE_GENERATIONS.items():
-        if rate == speed and width in PCIE_WIDTHS:
+        if rate == speed and width in _KNOWN["pcie_widths"]:
             return generation, width
     return None
 
@@ -190,12 +158,12 @@ def pcie_gbyte_per_s(
     )
     if number not in PCIE_GENERATIONS:
         raise UnknownError(f"PCIe generation {number!r} is not in the table of this collection")
-    if lanes not in PCIE_WIDTHS:
+    if lanes not in _KNOWN["pcie_widths"]:
         raise UnknownError(f"x{lanes} is not a PCIe width")
-    if payload not in (128, 256, 512, 1024, 2048, 4096):
+    if payload not in _KNOWN["pcie_max_payloads"]:
         raise UnknownError(f"{payload!r} is not a MaxPayload of PCIe (128 to 4096 bytes)")
     rate, encoding = PCIE_GENERATIONS[number]
-    around = TLP_HEADER_BYTES + (0 if number == 6 else LCRC_BYTES + TLP_FRAMING_BYTES)
+    around = _KNOWN["tlp_header"] + _KNOWN["tlp_frame"][number]
     many = "" if slots == 1 else f"{slots:g} slots x "
     return slots * rate * lanes * encoding / 8 * payload / (payload + around), (
         f"{many}generation {number} x{lanes}: {rate:g} GT/s x {lanes} lanes x {encoding:.4f} encoding / 8 x "
@@ -215,9 +183,10 @@ def tightest(*limits: Limit) -> tuple[float, str]:
 def gradient_bytes(parameters: float | None, precision: str | None) -> tuple[float, str]:
     """Bytes that one all-reduce of all gradients moves through the algorithm, per rank."""
     (count,) = _known({"the number of parameters of the model": parameters})
-    size = BYTES_PER_ELEMENT.get(precision or "")
+    sizes = _KNOWN["bytes_per_element"]
+    size = sizes.get(precision or "")
     if size is None:
-        what = f"{precision!r}, which is not one of {', '.join(BYTES_PER_ELEMENT)}" if precision else "not known"
+        what = f"{precision!r}, which is not one of {', '.join(sizes)}" if precision else "not known"
         raise UnknownError(f"the number format of the gradients is {what}")
     return float(count) * size, f"{count:,.0f} parameters x {size} bytes ({precision})"
 
@@ -317,38 +286,30 @@ class Comparison:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Communication:
-    """Where a step of the n-rank run goes. Seconds; ``overlap``: the hidden share of the all-reduce (0 to 1)."""
+def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> dict[str, Any]:
+    """Where a step of the n-rank run goes; seconds.
 
-    step_s: float | None
-    compute_s: float | None
-    allreduce_s: float | None
-    exposed_s: float | None = None
-    exposed_share: float | None = None
-    overlap: float | None = None
-    how: str = ""
-
-
-def communication(step_s: float | None, single_step_s: float | None, allreduce_s: float | None) -> Communication:
-    """Exposed communication = step with n ranks - step with one rank, same batch per rank; overlap = 1 - exposed /
-    all-reduce measured alone. A step faster than the single one has no exposed communication, and says so."""
+    Exposed communication = step with n ranks - step with one rank, same batch per rank; overlap, the hidden share of
+    the all-reduce (0 to 1), = 1 - exposed / all-reduce measured alone. A step faster than the single one has no exposed
+    communication, and says so.
+    """
+    found: dict[str, Any] = {"step_s": step_s, "compute_s": single_step_s, "allreduce_s": allreduce_s}
+    found.update(dict.fromkeys(("exposed_s", "exposed_share", "overlap")))
     if not (is_positive(step_s) and is_positive(single_step_s)):
         missing = "the step time of the run" if not is_positive(step_s) else "the step time of one rank alone"
-        return Communication(step_s, single_step_s, allreduce_s, how=f"{_UNKNOWN}{missing} was not measured")
+        return {**found, "how": f"{_UNKNOWN}{missing} was not measured"}
     exposed = max(0.0, step_s - single_step_s)
+    found.update(exposed_s=exposed, exposed_share=exposed / step_s)
     how = f"{1e3 * step_s:.3f} ms with all ranks - {1e3 * single_step_s:.3f} ms with one rank"
     if step_s < single_step_s:
         how += "; the run is the faster one, so nothing is exposed (or one of the two was disturbed)"
-    overlap = None
-    if is_positive(allreduce_s):
-        overlap = min(1.0, max(0.0, 1 - exposed / allreduce_s))
-        how += f"; the all-reduce alone takes {1e3 * allreduce_s:.3f} ms"
-        if exposed > allreduce_s:
-            how += ", less than what is exposed: something else waits, too"
-    else:
+    if not is_positive(allreduce_s):
         how += "; overlap unknown, because the all-reduce of the gradients was not measured alone"
-    return Communication(step_s, single_step_s, allreduce_s, exposed, exposed / step_s, overlap, how)
+        return {**found, "how": how}
+    how += f"; the all-reduce alone takes {1e3 * allreduce_s:.3f} ms"
+    if exposed > allreduce_s:
+        how += ", less than what is exposed: something else waits, too"
+    return {**found, "overlap": min(1.0, max(0.0, 1 - exposed / allreduce_s)), "how": how}
 
 
 def is_positive(value: Any) -> TypeGuard[float]:

@@ -21,8 +21,8 @@ TRAINING: Sequence[tuple[str, int, int, str, int, str, float | None, str, str]] 
 DLPERF: Mapping[tuple[str, int], Sequence[tuple[int, int, float]]] = {
     (precision, batch): cases for precision, batch, cases in _DATA["dlperf"]
 }
-# (network, path, ranks, megabytes, median GB/s per GPU, note)
-BANDWIDTH: Sequence[tuple[str, str, int, float, float, str]] = _DATA["bandwidth"]
+# With the keys of a benchmark's row, and a note; ``gb_s``: median per GPU.
+BANDWIDTH: Sequence[Mapping[str, Any]] = _DATA["bandwidth"]
 
 
 def per_device(kind: str) -> Iterator[tuple[str, str, int, float]]:

@@ -30,6 +30,9 @@ _ECHOES = ("nccl",)
 _NAMES = 1024  # hosts that are kept per rule; a message has room for a few
 _RANKS = 1 << 16
 
+# Forms of how mpirun and the program say that the job ended, and what each line of theirs holds.
+_SIGNAL, _EXITED, _GENERIC, _COMPLETE = "end_signal", "end_exit", "end_generic", "end_complete"
+_SAID = {_SIGNAL: "exited on signal", _EXITED: "Exit code:", _GENERIC: "RTE ", _COMPLETE: "total images/sec"}
 _BOX = 12  # lines within which Open MPI 5 names the host whose daemon did not report back
 # What mpirun 4.1.4 leaves when its output does not say more. 1 is anything; 128 + n is a signal.
 _STATUS = {127: "orted_missing", 132: "program_missing", 213: "orted_broken", 255: "ssh_failed"}
@@ -62,12 +65,9 @@ class Output:
         self._names = {called: n.name for n in hosts for called in (short(n.hostname), n.hostname, n.address, n.name)}
         self.rule: Rule | None = None
         self.hit: _Hit | None = None
-        self.signal: Match[str] | None = None
-        self.exited: Match[str] | None = None
+        self.said: dict[str, Match[str]] = {}  # form -> what mpirun first said of it, of `_SAID`
         self.lost: Match[str] | None = None
-        self.generic: Match[str] | None = None
         self.unreported: Match[str] | None = None
-        self.complete = False
         self.waits = Waits()
         self.nodes: dict[str, None] = {}
         self.last_of: dict[int, str] = {}
@@ -158,20 +158,17 @@ class Output:
     def _ending(self, text: str) -> None:
         """How mpirun says that the job ended. Two of its texts may go over two lines."""
         both = f"{self._before}\n{text}"
-        if self.signal is None and "exited on signal" in text:
-            self.signal = form("end_signal").search(text)
-        if self.exited is None and "Exit code:" in text:
-            self.exited = form("end_exit").search(both)
+        for name, words in _SAID.items():
+            match = form(name).search(both if name == _EXITED else text) if words in text else None
+            if match:
+                self.said.setdefault(name, match)
         if self.lost is None or not any(self.lost.groupdict().values()):
             lost = form("end_lost").search(both if self._before.endswith("Remote host:") else text)
             # The line that says so names no host; one below it does.
             self.lost = lost if lost and (self.lost is None or any(lost.groupdict().values())) else self.lost
-        if self.generic is None and "RTE " in text:
-            self.generic = form("end_generic").search(text)
         self._box = _BOX if "A daemon failed to report back" in text else self._box - 1
         if self._box > 0 and self.unreported is None:
             self.unreported = form("end_remote").search(text)
-        self.complete = self.complete or bool("total images/sec" in text and form("end_complete").search(text))
 
 
 def diagnose(
@@ -239,7 +236,7 @@ def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
 
 
 def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
-    first = seen.signal or seen.exited
+    first = seen.said.get(_SIGNAL) or seen.said.get(_EXITED)
     if rc in TIMED_OUT and not first and seen.last_of and seen.silent:
         # The time ran out while a rank had never said a word: connections that close then are an echo of the end.
         return _by_ending(rc, seen)
@@ -247,7 +244,7 @@ def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
     lost = named & set(seen.places.values())
     # Ended with an error and lost no peer, on a host that others lost (any, if no lost host is known).
     alone = [rank for rank in seen.raised if rank not in still.losers and (not lost or lost & set(seen.host_of(rank)))]
-    if alone and not seen.signal:
+    if alone and _SIGNAL not in seen.said:
         return ending("failed_alone", seen.host_of(alone[0]), alone[0], seen.raised[alone[0]])
     if still.losers and first and int(first["rank"]) not in still.losers:
         # mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or
@@ -259,9 +256,9 @@ def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
 
 
 def _by_ending(rc: int, seen: Output) -> Diagnosis:
-    if seen.complete and rc != 0 and rc not in TIMED_OUT:
+    if _COMPLETE in seen.said and rc != 0 and rc not in TIMED_OUT:
         return ending("failed_after_result", evidence=seen.tail, rc=rc)
-    if rc in TIMED_OUT and not seen.signal:
+    if rc in TIMED_OUT and _SIGNAL not in seen.said:
         return _timed_out(rc, seen)
     reported = _by_report(seen)
     # The box that names all causes is worth less than the status.
@@ -277,7 +274,8 @@ def _by_ending(rc: int, seen: Output) -> Diagnosis:
 
 def _by_report(seen: Output) -> Diagnosis | None:
     """What mpirun itself reports about the end of the job, most precise report first."""
-    signal, exited, lost = seen.signal, seen.exited, seen.lost
+    signal, exited, generic = (seen.said.get(name) for name in (_SIGNAL, _EXITED, _GENERIC))
+    lost = seen.lost
     if signal:
         host = seen.name(signal["host"])
         return ending("signal", [host], int(signal["rank"]), signal[0], signal=signal["signal"], name=signal["name"])
@@ -291,7 +289,7 @@ def _by_report(seen: Output) -> Diagnosis | None:
     if lost:
         named = [seen.name(lost["host"] or lost["by"])] if lost["host"] or lost["by"] else seen.down
         return ending("host_lost", named, evidence=lost[0].strip())
-    return ending("daemons", seen.down, evidence=seen.generic[0]) if seen.generic else None
+    return ending("daemons", seen.down, evidence=generic[0]) if generic else None
 
 
 def _timed_out(rc: int, seen: Output) -> Diagnosis:

@@ -1,4 +1,8 @@
-"""Build the mpirun command line, for Open MPI 4 and 5 (see open_mpi.py). Pure. `failure` explains failed runs."""
+"""Build the mpirun command line, for Open MPI 4 and 5. Pure. `failure` explains failed runs.
+
+Open MPI 4 starts its daemons with ORTE, Open MPI 5 with PRRTE: other parameter names, other options that carry them,
+and no options with one dash and several letters (`-bind-to none` makes `none` the program). They are in open_mpi.yml.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,19 @@ import re
 from typing import Any, Mapping, Sequence
 
 from ..._judge.sentences import refusal
-from ..._layer import RefusedError
+from ..._layer import ParseError, RefusedError
+from ..._yaml_files import Beside
 from ..readers.reading import integer
-from . import open_mpi
 
 # The head starts at most this many daemons itself; beyond, workers start workers, for which they have no key.
 _RADIX = 64
+
+DEFAULT = "4.1"  # Debian 12 and the NGC images of the guide; only for callers that observed nothing
+
+_NUMBER = r"v?(?P<number>(?P<major>\d{1,3})\.\d{1,3}[\w.+-]{0,40})"
+_PRINTED = re.compile(rf"\(Open MPI\)\s+{_NUMBER}")
+_PLAIN = re.compile(rf"{_NUMBER}\Z")
+_DIALECTS = Beside(__file__, "open_mpi.yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +74,7 @@ def command(
     mca: Mapping[str, Any] | None = None,
     timeout: int = 0,
     kill_after: int = 10,
-    version: str = open_mpi.DEFAULT,
+    version: str = DEFAULT,
 ) -> list[str]:
     """The argument vector to run inside the head's container. ``timeout`` in seconds, 0: none; ``version``: what
     ``mpirun --version`` printed there.
@@ -81,8 +92,8 @@ def command(
     for node in hosts:
         if ipaddress.ip_address(node.address) not in subnet:
             raise refusal("outside_network", node.address, name=node.name, subnet=subnet)
-    major = open_mpi.major_of(version)
-    dialect = open_mpi.dialect(major)
+    major = major_of(version)
+    dialect = _DIALECTS["dialects"][major]
     total = sum(slots or node.slots for node in hosts)
     if ranks is not None and not 1 <= ranks <= total:
         raise RefusedError(f"only {total} slots", host="run", thing="ranks", value=ranks, remedy="add hosts or slots")
@@ -106,9 +117,53 @@ def command(
     parameters |= {"btl_tcp_disable_family": other, f"oob_tcp_disable_ipv{other}_family": 1}
     if len(hosts) > _RADIX:
         parameters[dialect["no_tree"]] = 1
-    argv += open_mpi.parameters({**parameters, **(mca or {})}, major)
+    argv += options({**parameters, **(mca or {})}, major)
     for name, value in (env or {}).items():
         if not re.fullmatch(r"[A-Za-z_]\w*", str(name)):
             raise RefusedError("not the name of an environment variable", host="run", thing="env", value=name)
-        argv += ["-x", f"{name}={open_mpi.word(value)}"]
-    return [*argv, *(str(word) for word in program)]
+        argv += ["-x", f"{name}={word(value)}"]
+    return [*argv, *map(str, program)]
+
+
+# ------------------------------------------------------------------------------------------ words of either version
+
+
+def major_of(text: str) -> int:
+    """Of what ``mpirun --version`` printed, or of a number alone. Raises ParseError and, for a version that was never
+    tried, RefusedError."""
+    match = _PRINTED.search(text) or _PLAIN.match(text.strip())
+    if match is None:
+        remedy = "use an image with Open MPI 4 or 5 whose mpirun comes first in PATH"
+        raise ParseError("not the version of an Open MPI", host="mpirun --version", raw=text, remedy=remedy)
+    if int(match["major"]) not in _DIALECTS["dialects"]:
+        raise refusal("open_mpi_version", match["number"])
+    return int(match["major"])
+
+
+def renamed(name: str, major: int) -> str:
+    """``name`` as this version calls the parameter; a name that both know stays."""
+    for names in _DIALECTS["renamed"].items():
+        source, target = names if major >= 5 else names[::-1]
+        if name == source or (source.endswith("_") and name.startswith(source)):
+            return str(target + name[len(source) :])
+    return name
+
+
+def options(wanted: Mapping[str, Any], major: int) -> list[str]:
+    """Options for all parameters, in their order. A parameter that is given under both names counts once, the later
+    value wins."""
+    named = {renamed(str(name), major): value for name, value in wanted.items()}
+    dialect = _DIALECTS["dialects"][major]
+    return [each for name, value in named.items() for each in (dialect[_layer(name)], name, word(value))]
+
+
+def _layer(name: str) -> str:
+    """Whose parameter it is, as a dialect names the option for it."""
+    framework = name.partition("_")[0]
+    layers = _DIALECTS["frameworks"].items()
+    return next((layer for layer, frameworks in layers if framework in frameworks), "parameter")
+
+
+def word(value: Any) -> str:
+    # YAML's yes is Python's True; Open MPI reads 1.
+    return str(int(value)) if isinstance(value, bool) else str(value)

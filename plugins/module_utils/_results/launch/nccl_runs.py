@@ -24,30 +24,23 @@ _PREFIX = re.compile(r"/[A-Za-z0-9._/-]*[A-Za-z0-9_-]")
 _NETWORK = re.compile(r"[A-Za-z][\w .-]*")
 
 
-def probe(base: Mapping[str, Any], prefix: str, network: str = "IB") -> dict[str, Any]:
-    """``base`` and what makes NCCL tell its path.
+def environment(base: Mapping[str, Any], kind: str, prefix: str = "", network: str = "IB") -> dict[str, Any]:
+    """``base`` and what makes NCCL write its path into files. ``kind``: probe or timed; a timed run without ``prefix``
+    writes warnings alone.
 
-    ``prefix``: path in the container, without suffix. Every process writes ``PREFIX.HOST.PID.log``, rank 0 also
-    ``PREFIX.topology.xml``. ``network``: the only network that NCCL may use, "" for NCCL's own choice. RefusedError.
+    ``prefix``: path in the container, without suffix. Every process writes ``PREFIX.HOST.PID.log``, rank 0 of a probe
+    also ``PREFIX.topology.xml``. ``network``: the only network that NCCL may use, "" for NCCL's own choice. Raises
+    RefusedError.
     """
-    files = _files(prefix)
-    return {**_network(base, network), **files, "NCCL_TOPO_DUMP_FILE": f"{prefix}.topology.xml"}
-
-
-def timed(base: Mapping[str, Any], prefix: str = "", network: str = "IB") -> dict[str, Any]:
-    """``base`` and what makes NCCL write its path into files; without ``prefix`` NCCL writes warnings alone.
-
-    ``prefix``, ``network``: as for `probe`. Raises RefusedError.
-    """
-    quiet = {name: value for name, value in _network(base, network).items() if name not in _TALK}
-    return {**quiet, **_files(prefix)} if prefix else {**quiet, "NCCL_DEBUG": "WARN"}
-
-
-def _files(prefix: str) -> dict[str, str]:
-    """One file of NCCL's words per process. Raises RefusedError."""
+    found = _network(base, network)
+    if kind == "timed":
+        found = {name: value for name, value in found.items() if name not in _TALK}
+        if not prefix:
+            return {**found, "NCCL_DEBUG": "WARN"}
     if not _PREFIX.fullmatch(prefix):
         raise refusal("no_prefix", prefix)
-    return {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log"}
+    found |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": f"{prefix}.%h.%p.log"}
+    return {**found, "NCCL_TOPO_DUMP_FILE": f"{prefix}.topology.xml"} if kind == "probe" else found
 
 
 def _network(base: Mapping[str, Any], network: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from ..readers.reading import names
 from .causes import Diagnosis, ending
@@ -89,18 +89,19 @@ def held(stall: Stall, places: Mapping[int, str]) -> Diagnosis | None:
     if standing:
         first = min(standing, key=lambda one: (one.rank is None, one.rank or 0, one.pid))
         ranks = sorted({process.rank for process in standing if process.rank is not None})
-        return _stuck(
+        return ending(
             "stopped" if first.state in _STOPPED else "blocked",
-            ranks,
-            {process.host for process in standing},
+            sorted({process.host for process in standing}),
+            ranks[0] if ranks else None,
             who=numbered(ranks) if ranks else f"{first.command.split(' ')[0]} (no rank)",
             pid=first.pid,
             where=f", in {first.waits_in}" if first.waits_in else "",
         )
     if stall.unanswered and stall.seen:
         ranks = sorted(rank for rank, host in places.items() if host in stall.unanswered)
-        who = numbered(ranks) if ranks else "no rank"
-        return _stuck("unanswered", ranks, stall.unanswered, who=who, why=stall.unanswered[min(stall.unanswered)])
+        who, first_of = (numbered(ranks), ranks[0]) if ranks else ("no rank", None)
+        hosts = sorted(stall.unanswered)
+        return ending("unanswered", hosts, first_of, who=who, why=stall.unanswered[hosts[0]])
     return None
 
 
@@ -111,7 +112,8 @@ def behind(
     said a word."""
 
     def of(kind: str, ranks: Sequence[int], why: str) -> Diagnosis:
-        return _stuck(kind, ranks, {places[rank] for rank in ranks if rank in places}, who=numbered(ranks), why=why)
+        hosts = sorted({places[rank] for rank in ranks if rank in places})
+        return ending(kind, hosts, ranks[0], who=numbered(ranks), why=why)
 
     silent = sorted(rank for rank in places if rank not in spoke) if spoke else []
     if silent and len(silent) * 2 < len(places):
@@ -136,10 +138,6 @@ def behind(
         if odd and not rest and len(odd) * 2 < len(shares):
             return of("differs_in_load", sorted(odd), kind)
     return None
-
-
-def _stuck(situation: str, ranks: Sequence[int], hosts: Iterable[str], **words: Any) -> Diagnosis:
-    return ending(situation, sorted(hosts), ranks[0] if ranks else None, **words)
 
 
 def table(stall: Stall, places: Mapping[int, str], steps: Mapping[int, int]) -> str:

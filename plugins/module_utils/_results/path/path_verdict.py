@@ -127,9 +127,8 @@ class _Judge:
             self._by_process[channel.process].append(channel)
         self._connected = {entry for entries in log.connected.values() for entry in entries}
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
-        self._unclear: set[tuple[Process, str]] = (
-            set()
-        )  # which processes have lines that fit several hosts, of which end
+        # Which processes have lines that fit several hosts, of which end.
+        self._unclear: set[tuple[Process, str]] = set()
         # By host, and GPUs as NCCL names them: with thousands of ranks nothing may be searched for.
         self._refused: dict[str | None, list[GdrLine]] = collections.defaultdict(list)
         for line in (line for line in log.gdr if not line.enabled):
@@ -177,10 +176,7 @@ class _Judge:
 
     def _to_unheard(self) -> list[Channel]:
         """Channels over a network whose other end is not in the log."""
-        return [each for each in self._log.channels if each.kind == "net" and self._ends(each) is None]
-
-    def _ends(self, channel: Channel) -> tuple[int, int] | None:
-        return self._ranks.ends(channel)
+        return [each for each in self._log.channels if each.kind == "net" and self._ranks.ends(each) is None]
 
     def _crosses(self, ends: tuple[int, int]) -> bool:
         return self._ranks.host_of[ends[0]] != self._ranks.host_of[ends[1]]
@@ -360,7 +356,7 @@ class _Judge:
     def _pairs(self) -> tuple[Pair, ...]:
         found: dict[tuple[int, int], dict[str, list[Channel]]] = {}
         for channel in self._log.channels:
-            ends = self._ends(channel)
+            ends = self._ranks.ends(channel)
             if ends and self._crosses(ends):
                 found.setdefault(ends, {"send": [], "receive": []})[channel.direction or "send"].append(channel)
             elif ends:
@@ -463,10 +459,8 @@ class _Judge:
             verdict=verdict,
             reason=why,
             pairs=pairs,
-            hosts=self._ranks.hosts,
-            nranks=self._ranks.nranks,
+            **picked(self._ranks, "hosts", "nranks", "grouped"),
             rank_hosts=dict(sorted(self._ranks.host_of.items())),
-            grouped=self._ranks.grouped,
             layers=tuple(sorted({hca.layer for hca in hcas})),
             networks=tuple(sorted({channel.network for channel in log.channels if channel.kind == "net"})),
             hcas=hcas,

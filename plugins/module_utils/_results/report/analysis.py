@@ -26,21 +26,12 @@ NO_ALL_REDUCE = ("servers", "servers_async", "point_to_point", "both_ways")
 class Analysis:
     limits: tuple[lim.Limit, ...]
     comparisons: tuple[lim.Comparison, ...]
-    communication: lim.Communication
+    communication: Mapping[str, Any]
     gradient_traffic_bytes: float | None
     due: Due | None
     notes: tuple[str, ...]
     detours: tuple[ways.Detour, ...] = ()
     speed: pace.Speed | None = None
-
-    def as_result(self) -> dict[str, Any]:
-        return {
-            "limits": [dataclasses.asdict(limit) for limit in self.limits],
-            "comparisons": [comparison.as_result() for comparison in self.comparisons],
-            "communication": dataclasses.asdict(self.communication),
-            "gradient_traffic_bytes": self.gradient_traffic_bytes,
-            "notes": [*self.notes],
-        }
 
 
 def analyse(

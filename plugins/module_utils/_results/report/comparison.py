@@ -6,12 +6,14 @@ import dataclasses
 from typing import Any, Iterable, Iterator, Mapping, Sequence, Tuple
 
 from ..._layer import LayerError, RefusedError
+from ..._yaml_files import Beside
 from ..figures import published
 from ..figures.benchmark_files import read
 from ..figures.statistics import CONFIDENCE, MARGIN, gate
-from .view import BANDWIDTH, INTERVAL, SCALING, TRAINING, Columns, number, or_unknown, percent
+from .page import number, or_unknown, tables
 
 SIMULATED = "SIMULATED"
+_PARTS = Beside(__file__, "comparison.yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,20 +23,6 @@ class Entry:
     name: str
     summary: Mapping[str, Any]
     imported: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Figure:
-    """One imported figure (from a reader of another format). ``note`` is shown as it is."""
-
-    name: str
-    images_per_second: float
-    nodes: int | None = None
-    ranks: int | None = None
-    precision: str | None = None
-    batch: int | None = None
-    note: str = ""
-    simulated: bool = False
 
 
 def check(name: str, document: Any) -> Mapping[str, Any]:
@@ -49,15 +37,16 @@ def check(name: str, document: Any) -> Mapping[str, Any]:
 
 def build(
     entries: Sequence[Entry],
-    figures: Sequence[Figure] = (),
+    figures: Sequence[Mapping[str, Any]] = (),
     with_published: bool = True,
     *,
     baseline: str = "",
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
 ) -> dict[str, Any]:
-    """The comparison, plain types: ``parts`` (tables of text), ``gates``, ``problems``, ``simulated`` (number)."""
-    names = [entry.name for entry in entries] + [figure.name for figure in figures]
+    """The comparison, plain types: ``parts`` (tables of text), ``gates``, ``problems``, ``simulated`` (number).
+    ``figures``: imported ones (from readers of other formats), as module run_compare describes them."""
+    names = [entry.name for entry in entries] + [figure["name"] for figure in figures]
     for name in names:
         if names.count(name) > 1:
             raise _refused("two entries have this name", name, "give each log and figure a name of its own")
@@ -66,13 +55,16 @@ def build(
     if baseline and baseline not in [entry.name for entry in entries]:
         raise _refused("is not among the runs", baseline, "the runs are " + ", ".join(names), "baseline")
     gates = _gates(entries, baseline, margin, confidence) if baseline else []
-    rule = "Ideally communication takes less time than computing the batch (MXNet's own rule)."
+    found = {kind: _rows(entries, kind) for kind in ("scaling", "bandwidth", "training")}
+    if with_published:
+        document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
+        rows = read({"scaling": document})["scaling"]["rows"]
+        found["scaling"] += [("DLPerf, V100", row, published.MARK) for row in rows]
+        found["bandwidth"] += [("MXNet measure.py", row, published.MARK) for row in published.BANDWIDTH]
+    found = {"gates": [(gate["run"], gate, _mark(gate)) for gate in gates], **found}
     parts = [
         _training(entries, figures, with_published),
-        _gate_part(gates, baseline, margin),
-        _scaling(entries, with_published),
-        _bandwidth(entries, with_published),
-        _by_columns("Communication in a training step", rule, TRAINING[:-1], 2, _rows(entries, "training")),
+        *(_by_columns(kind, rows, baseline=baseline, margin=100 * margin) for kind, rows in found.items()),
         _by_batch("Training, each device", entries, "training", "training_per_device" if with_published else ""),
         _by_batch("Scoring (forward only)", entries, "scoring", "scoring" if with_published else ""),
     ]
@@ -118,20 +110,19 @@ def _mark(*said: Mapping[str, Any]) -> str:
     return SIMULATED if any(each.get("simulated") for each in said) else ""
 
 
-def _training(entries: Sequence[Entry], figures: Sequence[Figure], with_published: bool) -> dict[str, Any]:
+def _training(entries: Sequence[Entry], figures: Sequence[Mapping[str, Any]], with_published: bool) -> dict[str, Any]:
     rows = [_run_row(entry) for entry in entries if entry.summary["images_per_second"].get("per_rank")]
     for figure in figures:
-        each = figure.images_per_second / figure.ranks if figure.ranks else None
-        known = map(or_unknown, (figure.nodes, figure.ranks, figure.precision, figure.batch))
-        said = [figure.name, "imported figure", *known, number(figure.images_per_second), number(each), figure.note]
-        rows.append((said, _mark(vars(figure))))
+        rate, ranks = figure["images_per_second"], figure.get("ranks")
+        known = [or_unknown(figure.get(key)) for key in ("nodes", "ranks", "precision", "batch")]
+        speeds = number(rate), number(rate / ranks if ranks else None)
+        rows.append(([figure["name"], "imported figure", *known, *speeds, figure.get("note", "")], _mark(figure)))
     for name, *case, rate, each, note, source in published.TRAINING if with_published else ():
         per_rank = number(each) if each else "-"
         said = [name, "-", *map(str, case), rate, per_rank, f"{note} [{source}]".strip()]
         rows.append((said, published.MARK))
-    header = ("run", "verdict", "nodes", "ranks", "precision", "batch per rank", "images/s", "per rank", "note")
-    note = "images/s of all ranks together. A figure that contradicts itself is shown and is no result."
-    return _part("Training", note, header, (2, 3, 5, 6, 7), rows)
+    part = _PARTS["runs"]
+    return _part(part["title"], part["note"], part["header"], part["figures"], rows)
 
 
 def _run_row(entry: Entry) -> _Row:
@@ -168,33 +159,17 @@ def _rows(entries: Sequence[Entry], kind: str) -> list[_Found]:
 _PUBLISHED = {(published.MARK, "repeats"): "5", (published.MARK, "spread (CV)"): "not published"}
 
 
-def _scaling(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    found = _rows(entries, "scaling")
-    if with_published:
-        document = {"kind": "scaling", "results": published.scaling_results(), "problems": []}
-        found += [("DLPerf, V100", row, published.MARK) for row in read({"scaling": document})["scaling"]["rows"]]
-    note = "Against one GPU and against one full node: a loss inside the node is none of the network's."
-    return _by_columns("Scaling", note, [column for column in SCALING if column[0] != INTERVAL], 3, found)
-
-
-def _by_columns(title: str, note: str, columns: Columns, first: int, found: Iterable[_Found]) -> dict[str, Any]:
-    """``first``: the first column with numbers."""
+def _by_columns(kind: str, found: Sequence[_Found], **words: Any) -> dict[str, Any]:
+    """A part of comparison.yml that is a table of tables.yml, its rows behind their names."""
+    part = _PARTS[kind]
+    header, texts = tables(part.get("table", kind), [row for _name, row, _mark in found])
+    kept = [place for place, heading in enumerate(header) if heading != part.get("without")]
     rows = [
-        ([name, *(_PUBLISHED.get((mark, heading)) or text(row) for heading, text in columns)], mark)
-        for name, row, mark in found
+        ([name, *(_PUBLISHED.get((mark, header[place])) or cells[place] for place in kept)], mark)
+        for (name, _row, mark), cells in zip(found, texts)
     ]
-    return _part(title, note, ["run", *(heading for heading, _text in columns)], range(first, 1 + len(columns)), rows)
-
-
-def _bandwidth(entries: Sequence[Entry], with_published: bool) -> dict[str, Any]:
-    header = ["network", "path", "ranks", "MB", "GB/s per rank"]
-    columns = [text for heading, text in BANDWIDTH if heading in header]
-    rows = [([name, *(text(row) for text in columns), ""], mark) for name, row, mark in _rows(entries, "bandwidth")]
-    for network, path, ranks, size, speed, note in published.BANDWIDTH if with_published else ():
-        said = ["MXNet measure.py", network, path, str(ranks), number(size), number(speed, 3), note]
-        rows.append((said, published.MARK))
-    note = "size x 2 (n - 1) / n / seconds, GB = 1e9 bytes."
-    return _part("All-reduce bandwidth", note, ["run", *header, "note"], (3, 4, 5), rows)
+    title, note = (part[key].format(**words) for key in ("title", "note"))
+    return _part(title, note, ["run", *(header[place] for place in kept)], part["figures"], rows)
 
 
 def _by_batch(title: str, entries: Sequence[Entry], kind: str, others: str) -> dict[str, Any]:
@@ -246,18 +221,6 @@ def _uncompared(entries: Sequence[Entry], gates: Sequence[Mapping[str, Any]], ba
 def _case(row: Mapping[str, Any]) -> tuple[str, Any]:
     """In words, and the model."""
     return f"{row['case']}, {row['precision']}, batch {row['batch']}", row.get("model")
-
-
-def _gate_part(gates: Sequence[Mapping[str, Any]], baseline: str, margin: float) -> dict[str, Any]:
-    rows = []
-    for entry in gates:
-        verdict = entry["verdict"].replace("_", " ")
-        verdict = verdict.upper() if verdict == "slower" else verdict
-        cells = [entry["run"], entry["case"], verdict, f"{100 * entry['change']:+.2f} %"]
-        rows.append(([*cells, percent(entry["probability"])], _mark(entry)))
-    note = f"Bootstrap of both medians: the chance that a run is slower by more than {100 * margin:g} %."
-    header = ("run", "case", "answer", "change", "chance of being slower")
-    return _part(f"Slower than {baseline}?", note, header, (3, 4), rows)
 
 
 def _refused(what: str, value: str, remedy: str, thing: str = "runs") -> RefusedError:

@@ -1,24 +1,30 @@
 """What the doctor says of a run that is not proven, from what the run has read anyway. Its only I/O: reading the logs.
 
-The doctor adds to a report and takes nothing from it: if it fails, its section says so, and all else stays.
+The doctor adds to a report and takes nothing from it: if it fails, its section says so, and all else stays. As
+a witness it is strict: a mere candidate keeps a run from PROVEN. Findings that the user has looked at and accepts are
+listed with the reason and shown with it; that hides no more than it names: one cause, on one host if given.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..._doctor import doctor, run_facts
 from ..._doctor.boots import Boots
 from ..._doctor.bundle import Selection
+from ..._doctor.catalogue import catalogue
 from ..._doctor.completeness import HEALTHY, NO_FAULT_SEEN
-from ..._judge.packs.model import CANDIDATE
+from ..._judge.packs import model
+from ..._judge.sentences import refusal
 from ..._proof.evidence import Job, gathered, short
 from ..._proof.verdict import PROVEN
 from ..._proof.witness import AGREES
 from ..._proof.witnesses.doctor import sentence
-from . import accepted
 
+THING = "report_accepted_findings"
 LOGS = re.compile(r"\.(?:log|err|out)$")  # beside them lie results and counters, which are read for what they are
 LOG_BYTES = 1 << 30  # of the logs; a minute of reading
 _SOUND = "Nothing that this run read names a fault. See Witnesses for what keeps it from PROVEN."
@@ -34,7 +40,7 @@ def wanted(summary: Mapping[str, Any]) -> bool:
 
 
 def diagnose(
-    summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str | None, known: Sequence[accepted.Accepted] = ()
+    summary: Mapping[str, Any], evidence: Mapping[str, Any], logs: str | None, known: Sequence[Accepted] = ()
 ) -> dict[str, Any]:
     """Part ``doctor`` of the summary; ``logs``: a folder, or one log; ``known``: findings that the user accepts. Raises
     nothing."""
@@ -52,9 +58,9 @@ def diagnose(
         found = doctor.diagnose(logs, texts, selection=Selection(LOGS, "job/", LOG_BYTES), boots=boots, ended=ended)
         findings = [
             {**finding, "simulated": any(entry["file"].startswith(unreal) for entry in finding["evidence"])}
-            for finding in accepted.marked(found["findings"], known)
+            for finding in marked(found["findings"], known)
         ]
-        vain = accepted.notes(found["findings"], known)
+        vain = notes(found["findings"], known)
     except Exception as error:
         why = f"{type(error).__name__}: {error}"[:500]
         lists: dict[str, list[Any]] = {key: [] for key in ("findings", "next", "asked", "unknown", "notes", "read")}
@@ -96,8 +102,62 @@ def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bo
     a word, was there before anything failed: it is shown in the report, and not in the message."""
     if finding.get("accepted"):
         return False
-    if finding["certainty"] != CANDIDATE or doctor["settled"] == finding["cause"]:
+    if finding["certainty"] != model.CANDIDATE or doctor["settled"] == finding["cause"]:
         return True
     hosts = {match[1] for match in map(_HOST.match, doctor["read"]) if match}
     logged = any(_LOG.search(str(entry.get("file"))) for entry in finding["evidence"])
     return logged or len(hosts) < 2 or not hosts <= set(finding["hosts"])
+
+
+# ------------------------------------------------------------------------------------- what the user accepts
+
+
+@dataclasses.dataclass(frozen=True)
+class Accepted:
+    """``host``: as the inventory names it; '' for every host."""
+
+    cause: str
+    why: str
+    host: str = ""
+
+    def takes(self, finding: Mapping[str, Any], host: str) -> bool:
+        return finding["cause"] == self.cause and self.host in ("", host)
+
+
+def accepted_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
+    """Raises RefusedError for a cause that there is not, and for one without a reason."""
+    found = []
+    for entry in entries:
+        cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
+        if cause not in catalogue().causes:
+            near = difflib.get_close_matches(cause, catalogue().causes, 3) or ["docs/causes.md has all"]
+            raise refusal("cause_unknown", cause, near=", ".join(near))
+        if not why:
+            raise refusal("cause_without_reason", cause)
+        found.append(Accepted(cause, why, str(entry.get("host") or "").strip()))
+    return tuple(found)
+
+
+def marked(findings: Iterable[Mapping[str, Any]], accepted: Sequence[Accepted]) -> list[dict[str, Any]]:
+    """Each finding with ``accepted``, the reason, '' for one that is not accepted: those first. One of several hosts is
+    accepted if each of them is; one that the device itself proves is not, whatever is said of it."""
+    found = []
+    for finding in findings:
+        hosts = finding.get("hosts") or [finding.get("host") or ""]
+        reasons = [next((each.why for each in accepted if each.takes(finding, host)), "") for host in hosts]
+        taken = all(reasons) and finding["certainty"] != model.PROVEN
+        found.append({**finding, "accepted": "; ".join(dict.fromkeys(reasons)) if taken else ""})
+    return sorted(found, key=lambda each: bool(each["accepted"]))
+
+
+def notes(findings: Sequence[Mapping[str, Any]], accepted: Sequence[Accepted]) -> list[str]:
+    """What is accepted in vain: not found, or proven."""
+    said = []
+    for each in accepted:
+        where = f" on {each.host}" if each.host else ""
+        hits = [row for row in findings if row["cause"] == each.cause]
+        if not [row for row in hits if each.host in ("", *(row.get("hosts") or ()), row.get("host"))]:
+            said.append(f"{THING}: {each.cause}{where} was not found, take it out")
+        elif all(row["certainty"] == model.PROVEN for row in hits):
+            said.append(f"{THING}: {each.cause}{where} is proven, and counts all the same")
+    return said

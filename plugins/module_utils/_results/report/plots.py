@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import io
 import statistics
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from ..figures.statistics import groups
 from .timeline import BETWEEN, SECONDS
@@ -20,26 +21,15 @@ try:
     import matplotlib
     import matplotlib.backends.backend_agg
     import matplotlib.figure
+    import matplotlib.style
     import matplotlib.ticker
 except ImportError as import_error:
     MATPLOTLIB_IMPORT_ERROR = import_error
 
 WIDTH, HEIGHT, DPI = 5.2, 3.5, 160  # inches, dots per inch: text stays legible when a phone shows it 350 pixels wide
 MANY_RANKS = 16  # more lines than this become a band: so many cannot be followed
-_COLOURS = ("#3b7dd8", "#e07b39", "#3aa76d", "#b659c9", "#c94f5d", "#8a8f2a", "#2aa5b0", "#8c6d5a")
-_DASHES = ("-", "--", "-.", ":")
-_INKED = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color")
-
-
-class Theme(NamedTuple):
-    ink: str
-    paper: str
-    grid: str
-    simulated: str
-
-
-LIGHT = Theme("#1d2530", "#ffffff", "#d5dae1", "#6a1fb0")
-DARK = Theme("#e3e8ef", "#161c25", "#3a4452", "#cfa4ff")
+_STYLES = Path(__file__).with_name("templates")
+_SIMULATED = {"light": "#6a1fb0", "dark": "#cfa4ff"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +37,6 @@ class Plot:
     """``light`` and ``dark``: PNG bytes of the same figure. ``alt``: what it shows, for who cannot see it."""
 
     name: str
-    title: str
     alt: str
     light: bytes
     dark: bytes
@@ -74,49 +63,37 @@ def draw(summary: Mapping[str, Any]) -> list[Plot]:
         if found:
             paint, alt = found
             simulated = bool(summary["simulated"] or source["simulated"])
-            light, dark = (_png(paint, theme, title, simulated) for theme in (LIGHT, DARK))
-            drawn.append(Plot(name, title, alt, light, dark))
+            drawn.append(Plot(name, alt, *(_png(paint, theme, title, simulated) for theme in _SIMULATED)))
     return drawn
 
 
 _Summary = Mapping[str, Any]
 _Rows = Sequence[Mapping[str, Any]]
-_Painter = Callable[[Any, Theme], None]
+_Painter = Callable[[Any], None]
 # What paints the figure, and what it shows in words; None: there is nothing to draw.
 _Plan = Optional[Tuple[_Painter, str]]
 
 
-def _png(paint: _Painter, theme: Theme, title: str, simulated: bool) -> bytes:
-    style: Any = {
-        "text.parse_math": False,  # a name with dollar signs is a name
-        "font.size": 10,
-        **dict.fromkeys(_INKED, theme.ink),
-        "axes.axisbelow": True,
-        "axes.facecolor": theme.paper,
-        "axes.grid": True,
-        "axes.prop_cycle": matplotlib.rcsetup.cycler(linestyle=_DASHES) * matplotlib.rcsetup.cycler(color=_COLOURS),
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "grid.color": theme.grid,
-        "grid.linewidth": 0.6,
-        "legend.fontsize": 8,
-        "legend.frameon": False,
-    }
-    with matplotlib.rc_context(style):
-        figure = matplotlib.figure.Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, facecolor=theme.paper, layout="constrained")
+def _png(paint: _Painter, theme: str, title: str, simulated: bool) -> bytes:
+    with matplotlib.style.context([_STYLES / f"{name}.mplstyle" for name in ("plots", theme)]):
+        figure = matplotlib.figure.Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, layout="constrained")
         canvas: Any = matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         axes.set_title(title + (" (SIMULATED)" if simulated else ""), fontsize=11, loc="left", fontweight="bold")
-        paint(axes, theme)
+        paint(axes)
         if simulated:
             axes.text(
                 0.5, 0.5, "SIMULATED", transform=axes.transAxes, ha="center", va="center", rotation=18, fontsize=34,
-                fontweight="bold", color=theme.simulated, alpha=0.22, zorder=5,
+                fontweight="bold", color=_SIMULATED[theme], alpha=0.22, zorder=5,
             )  # fmt: skip
         stream = io.BytesIO()
         # No version, no date: the same figures give the same file.
         canvas.print_png(stream, metadata={"Software": None})
     return stream.getvalue()
+
+
+def _ink() -> Any:
+    return matplotlib.rcParams["text.color"]
 
 
 def _throughput(summary: _Summary, _rows: _Rows) -> _Plan:
@@ -126,7 +103,7 @@ def _throughput(summary: _Summary, _rows: _Rows) -> _Plan:
         return None
     many = len(ranks) > MANY_RANKS
 
-    def paint(axes: Any, theme: Theme) -> None:
+    def paint(axes: Any) -> None:
         if many:
             _band(axes, ranks)
         else:
@@ -165,8 +142,8 @@ def _scaling(_summary: _Summary, rows: _Rows) -> _Plan:
         return None
     ticks = sorted({row["gpus"] for found in series.values() for row in found})
 
-    def paint(axes: Any, theme: Theme) -> None:
-        axes.plot([1, ticks[-1]], [1, ticks[-1]], color=theme.ink, linestyle=":", linewidth=1.2, label="ideal")
+    def paint(axes: Any) -> None:
+        axes.plot([1, ticks[-1]], [1, ticks[-1]], color=_ink(), linestyle=":", linewidth=1.2, label="ideal")
         for name, found in series.items():
             single = next(row["median"] for row in found if row["gpus"] == 1)
             x, y = [row["gpus"] for row in found], [row["speedup_1gpu"] for row in found]
@@ -202,12 +179,12 @@ def _bandwidth(summary: _Summary, rows: _Rows) -> _Plan:
     bound = limits.get("all-reduce bus bandwidth")
     labels = [f"{row['network']}\n{row['path']}, {row['ranks']} ranks" for row in rows]
 
-    def paint(axes: Any, theme: Theme) -> None:
+    def paint(axes: Any) -> None:
         values = [row["gb_s"] for row in rows]
         low = [0.0 if row["gb_s_low"] is None else max(0.0, row["gb_s"] - row["gb_s_low"]) for row in rows]
         high = [0.0 if row["gb_s_high"] is None else max(0.0, row["gb_s_high"] - row["gb_s"]) for row in rows]
         _label(axes, labels, 8)
-        axes.barh(range(len(rows)), values, xerr=[low, high], color="C0", ecolor=theme.ink, capsize=3, height=0.6)
+        axes.barh(range(len(rows)), values, xerr=[low, high], color="C0", ecolor=_ink(), capsize=3, height=0.6)
         if bound:
             axes.axvline(bound, color="C4", linestyle="--", linewidth=1.5)
         axes.set(xlabel=f"GB/s per rank ({drawn})", xlim=(0, 1.15 * max([*values, bound or 0.0])))
@@ -226,12 +203,12 @@ def _communication(_summary: _Summary, rows: _Rows) -> _Plan:
         return None
     labels = [f"{row['model']}\nbatch {row['batch']}" for row in rows]
 
-    def paint(axes: Any, theme: Theme) -> None:
+    def paint(axes: Any) -> None:
         x = range(len(rows))
         compute = [1e3 * row["compute_s"] for row in rows]
         comm = [1e3 * row["comm_s"] for row in rows]
         axes.bar(x, compute, color="C0", label="compute", width=0.6)
-        hatched = {"hatch": "//", "edgecolor": theme.paper}
+        hatched = {"hatch": "//", "edgecolor": matplotlib.rcParams["axes.facecolor"]}
         axes.bar(x, comm, bottom=compute, color="C1", label="communication", width=0.6, **hatched)
         crowded = len(rows) > 5
         axes.set_xticks(x, labels, fontsize=8, rotation=45 if crowded else 0, ha="right" if crowded else "center")
@@ -252,11 +229,11 @@ def _limits(summary: _Summary, _rows: _Rows) -> _Plan:
     if not rows:
         return None
 
-    def paint(axes: Any, theme: Theme) -> None:
+    def paint(axes: Any) -> None:
         ratios = [100 * entry["ratio"] for entry in rows]
         colours = ["C4" if entry["exceeded"] else "C2" for entry in rows]
         axes.barh(range(len(rows)), ratios, color=colours, height=0.6)
-        axes.axvline(100, color=theme.ink, linestyle="--", linewidth=1.3)
+        axes.axvline(100, color=_ink(), linestyle="--", linewidth=1.3)
         _label(axes, [f"{entry['what']}\n({entry['limit_name']})" for entry in rows], 7)
         axes.set(xlabel="% of the limit (dashed line)", xlim=(0, max(110.0, 1.1 * max(ratios))))
 

@@ -13,6 +13,7 @@ from typing import Any, Mapping
 SUMMARY: dict[str, Any] = json.loads(Path(__file__).with_name("summary.schema.json").read_text(encoding="utf-8"))
 
 _WORDS = {"type", "properties", "required", "additionalProperties", "items", "enum", "minimum"}
+_TYPES = {"null": type(None), "integer": int, "number": (int, float), "string": str, "array": list, "object": dict}
 _ABOUT = {"$schema", "$id", "title", "description"}
 
 
@@ -26,10 +27,10 @@ def check(document: Any, schema: Mapping[str, Any] | None = None, where: str = "
         return [f"{where}: {document!r} is none of {rules['enum']}"]
     wanted = rules.get("type")
     kinds = [wanted] if isinstance(wanted, str) else wanted
-    if kinds and not any(_is(document, kind) for kind in kinds):
-        return [f"{where}: is {_kind(document)}, not {' or '.join(kinds)}"]
+    if kinds and not any(kind in _kinds(document) for kind in kinds):
+        return [f"{where}: is {_kinds(document)[0]}, not {' or '.join(kinds)}"]
     faults = []
-    if "minimum" in rules and _is(document, "number") and document < rules["minimum"]:
+    if "minimum" in rules and "number" in _kinds(document) and document < rules["minimum"]:
         faults.append(f"{where}: {document!r} is below {rules['minimum']}")
     if isinstance(document, dict):
         properties = rules.get("properties", {})
@@ -48,15 +49,9 @@ def check(document: Any, schema: Mapping[str, Any] | None = None, where: str = "
     return faults
 
 
-def _is(value: Any, kind: str) -> bool:
-    if kind == "number":
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind == "integer":
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        return whole and not isinstance(value, bool)
-    return isinstance(value, {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}[kind])
-
-
-def _kind(value: Any) -> str:
-    names = ("null", "boolean", "integer", "number", "string", "array", "object")
-    return next((name for name in names if _is(value, name)), type(value).__name__)
+def _kinds(value: Any) -> list[str]:
+    """The names that JSON Schema has for it, the narrowest first."""
+    if isinstance(value, bool):
+        return ["boolean"]
+    whole = ["integer"] if isinstance(value, float) and value.is_integer() else []
+    return [*whole, *(name for name, kind in _TYPES.items() if isinstance(value, kind))] or [type(value).__name__]

@@ -21,7 +21,7 @@ from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from ..figures import normal
-from ..readers.reading import plain
+from ..readers.reading import picked, plain
 from .analysis import analyse
 
 FORMAT = 1
@@ -48,7 +48,7 @@ _SPEEDS = 16  # ranks whose speeds the headline has room for
 class Inputs:
     """Everything that a summary is made of: the options of module run_report, which says what each is, and
 
-    ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.Timeline.as_result` returns;
+    ``benchmarks``: kind -> content of its result file; ``timeline``: what `timeline.from_steps` returns;
     ``doctor``: what `diagnosis.diagnose` says, for the verdict.
     """
 
@@ -174,7 +174,9 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "limits": {
             "given": limits,
             "sources": {key: "given" if key in inputs.limits else nics.limits["sources"][key] for key in limits},
-            **analysis.as_result(),
+            "limits": [dataclasses.asdict(limit) for limit in analysis.limits],
+            "comparisons": [comparison.as_result() for comparison in analysis.comparisons],
+            **picked(analysis, "communication", "gradient_traffic_bytes"),
             "notes": [*analysis.notes, *nics.limits["notes"], *unknown],
             "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
         },

@@ -7,7 +7,6 @@ so at low speeds the difference drowns in the rounding; then the means are shown
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any, Iterable
 
@@ -21,22 +20,19 @@ BETWEEN, MEAN = "between_lines", "mean_since_warm_up"
 SECONDS, STEPS = "s", "step"
 
 
-@dataclasses.dataclass(frozen=True)
-class Timeline:
+def nothing(unit: str, reason: str) -> dict[str, Any]:
+    """The same without a point, and why."""
+    return {"x_unit": unit, "kind": MEAN, "reason": reason, "every": 1, "ranks": []}
+
+
+def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> dict[str, Any]:
     """``ranks``: [{rank, x, images_per_second}], two lists of one length. ``x_unit``: s since the warm-up, or step.
     ``kind``: between_lines or mean_since_warm_up. ``every``: only each n-th line is kept (a speed between lines then
-    covers all the steps between the kept ones). ``reason``: why means are shown, or why there is nothing."""
+    covers all the steps between the kept ones). ``reason``: why means are shown, or why there is nothing.
 
-    x_unit: str
-    kind: str
-    reason: str = ""
-    every: int = 1
-    ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-
-
-def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timeline:
-    """Lines without a rank are left out: their rank is not known. So are lines whose step does not grow,
-    and those with a speed that rounds to nothing."""
+    Lines without a rank are left out: their rank is not known. So are lines whose step does not grow, and those with a
+    speed that rounds to nothing.
+    """
     by_rank: dict[int, list[StepLine]] = {}
     for line in lines:
         if line.rank is not None and ROUNDING_IMAGES_PER_S <= line.images_per_second < math.inf:
@@ -46,7 +42,7 @@ def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timel
     batch = batch_per_rank if batch_per_rank and batch_per_rank > 0 else None
     unit = SECONDS if batch else STEPS
     if not by_rank:
-        return Timeline(unit, MEAN, "no step line names its rank")
+        return nothing(unit, "no step line names its rank")
     most = max(FEWEST, min(POINTS_OF_A_RANK, POINTS // len(by_rank)))
     every = math.ceil(max(map(len, by_rank.values())) / most)
     # From the end, so that the last line, which represents the run, stays.
@@ -56,7 +52,8 @@ def from_steps(lines: Iterable[StepLine], batch_per_rank: float | None) -> Timel
     ranks = [_rank(rank, by_rank[rank], batch, exact) for rank in sorted(by_rank)]
     why = "step lines carry one decimal, too coarse at this speed to tell one interval from the next "
     reason = "" if exact else f"{why}(error up to {100 * worst:.0f} %)"
-    return Timeline(unit, BETWEEN if exact else MEAN, reason, every, ranks)
+    kind = BETWEEN if exact else MEAN
+    return {"x_unit": unit, "kind": kind, "reason": reason, "every": every, "ranks": ranks}
 
 
 def _end(line: StepLine, batch: float | None) -> float:
