@@ -115,7 +115,12 @@ ALONE=(
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
 )
 # Driver installations that are interrupted and finished, and Podman on a throw-away Debian: minutes each.
-LONG=(tests/integration/nic/test_molecule_profiles.py tests/integration/nic/test_full_disk.py tests/integration/podman)
+LONG=(
+  tests/integration/nic/test_molecule_profiles.py
+  tests/integration/nic/test_full_disk.py
+  tests/integration/nic/test_ofed_profiles.py
+  tests/integration/podman
+)
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { tests/podman_tools.sh; suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }
 site() { suite site tests/integration/site; }

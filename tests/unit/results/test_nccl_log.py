@@ -314,7 +314,7 @@ def test_overlong_line_is_cut_with_a_message_and_the_rest_is_read() -> None:
 
 
 def test_memory_does_not_grow_with_the_length_of_the_log() -> None:
-    """0.25 and 1 MB of log, of which the reader may keep little: each line comes again and again, with other numbers."""
+    """0.25 and 1 MB of log, of which the reader may keep little: each line comes many times, with other numbers."""
     text, peaks = Job().text(), []
     for repeats in (100, 400):
         reader = Reader()

@@ -80,6 +80,9 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
+    def __contains__(self, code: str) -> bool:
+        return code in self._counts
+
 
 def picked(thing: Any, *names: str) -> dict[str, Any]:
     """Fields and properties of a result by their names, as they are."""

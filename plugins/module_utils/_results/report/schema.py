@@ -13,7 +13,14 @@ from typing import Any, Mapping
 SUMMARY: dict[str, Any] = json.loads(Path(__file__).with_name("summary.schema.json").read_text(encoding="utf-8"))
 
 _WORDS = {"type", "properties", "required", "additionalProperties", "items", "enum", "minimum"}
-_TYPES = {"null": type(None), "integer": int, "number": (int, float), "string": str, "array": list, "object": dict}
+_TYPES: Mapping[str, Any] = {
+    "null": type(None),
+    "integer": int,
+    "number": (int, float),
+    "string": str,
+    "array": list,
+    "object": dict,
+}
 _ABOUT = {"$schema", "$id", "title", "description"}
 
 
