@@ -47,12 +47,6 @@ def text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} +{count:,}" for name, count in sorted(counts.items()))
 
 
-def faults(grown: Moved) -> list[Finding]:
-    """NICs with damaged bits."""
-    damaged = {nic: {name: counts[name] for name in counts if name in DAMAGE} for nic, counts in sorted(grown.items())}
-    return [fault("damage", Place("nic", (nic,)), counts=text(counts)) for nic, counts in damaged.items() if counts]
-
-
 def losses(fabric: Fabric, grown: Moved) -> list[str]:
     """NICs that lost far more than the others of their rail, as notes: a NIC that sends badly raises the counters of
     all that it was paired with, so these alone accuse no part."""
@@ -81,4 +75,7 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
         for nic in own:
             total.update(grown.get(nic, {}))
         given.append(dataclasses.replace(each, text=each.text + (f"; counters: {text(total)}" if total else "")))
-    return [*given, *(each for each in faults(grown) if each.place.members[0] not in explained)]
+    for nic in sorted(grown.keys() - explained):
+        damaged = {name: count for name, count in grown[nic].items() if name in DAMAGE}
+        given += [fault("damage", Place("nic", (nic,)), counts=text(damaged))] if damaged else []
+    return given

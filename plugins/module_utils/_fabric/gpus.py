@@ -62,6 +62,11 @@ class _Gpu:
     def model(self) -> str:
         return str(self.state.get("name") or "")
 
+    def fault(self, code: str, **words: Any) -> Finding:
+        found = fault(code, self.place, **words)
+        self.words += [found.thing] if found.thing not in self.words else []
+        return found
+
 
 def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Known] = ()) -> Gpus:
     """``readings``: host to what was read there, with ``gpus``: what `gpu_info` returned with ``gather_state``;
@@ -80,7 +85,10 @@ def judge(hosts: Sequence[str], readings: Mapping[str, Any], known: Sequence[Kno
         or [{key: gpu.get(key) for key in ("index", "name")} for gpu in each.get("gpus") or ()]
     ]
     faults = [*_of_drivers(at, given, gpus)]
-    faults += [gone for name, each in given.items() for gone in _gone(each, xids[name].values(), at[name])]
+    for name, each in given.items():  # whose GPU nvidia-smi does not show any more
+        shown = {state.get("bus") for state in each.get("state") or ()}
+        gone = [lost for lost in xids[name].values() if lost.bad and lost.bus not in shown]
+        faults += [_xid_fault(lost, Place("gpu", (at[name],), part=f"GPU at {lost.bus}")) for lost in gone]
     for gpu in gpus:
         faults += _of_one(gpu)
     faults += _of_model(gpus)
@@ -132,25 +140,19 @@ def _driver(given: Mapping[str, Any]) -> str:
     return str((given.get("driver") or {}).get("loaded") or "")
 
 
-def _wrong(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What is wrong on any GPU, by its fault, and its value; empty: it is not so."""
-    fabric, status = str(state.get("fabric") or ""), str(state.get("fabric_status") or "")
-    joined = fabric in ("", "Completed") and status in ("", "Success")
-    read = {key: state.get(key) for key in ("ecc_uncorrected", "remap_failed", "remap_pending")}
-    read["slowed"] = ", ".join(state.get("slowed") or ())
-    read["outside"] = "" if joined else f"{fabric} {status}".strip()
-    return {**read, "recovery": state.get("recovery")}
-
-
 def _of_one(gpu: _Gpu) -> Iterable[Finding]:
+    """What is wrong on any GPU."""
     if gpu.xids.bad:
         gpu.words.append(f"Xid {counted(gpu.xids.bad)}")
         yield _xid_fault(gpu.xids, gpu.place)
-    for code, value in _wrong(gpu.state).items():
+    state = gpu.state
+    fabric, status = str(state.get("fabric") or ""), str(state.get("fabric_status") or "")
+    joined = fabric in ("", "Completed") and status in ("", "Success")
+    slowed, outside = ", ".join(state.get("slowed") or ()), "" if joined else f"{fabric} {status}".strip()
+    for code in ("ecc_uncorrected", "remap_failed", "remap_pending", "slowed", "outside", "recovery"):
+        value = {"slowed": slowed, "outside": outside}.get(code, state.get(code))
         if value:
-            found = fault(code, gpu.place, value=value)
-            gpu.words += [found.thing] if found.thing not in gpu.words else []
-            yield found
+            yield gpu.fault(code, value=value)
 
 
 def _xid_fault(xids: Xids, place: Place) -> Finding:
@@ -166,14 +168,6 @@ def _xid_fault(xids: Xids, place: Place) -> Finding:
     return fault("xid", place, counts=counted(xids.bad), last=when, means=means, settle=settle)
 
 
-def _gone(given: Mapping[str, Any], xids: Iterable[Xids], host: int) -> Iterable[Finding]:
-    """Xids of GPUs that nvidia-smi does not show any more."""
-    shown = {state.get("bus") for state in given.get("state") or ()}
-    for each in xids:
-        if each.bus not in shown and each.bad:
-            yield _xid_fault(each, Place("gpu", (host,), part=f"GPU at {each.bus}"))
-
-
 def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Finding]:
     """What only the others of the same model tell: their links."""
     for model, alike in by_key((gpu.model, gpu) for gpu in gpus).items():
@@ -185,14 +179,12 @@ def _of_model(gpus: Sequence[_Gpu]) -> Iterable[Finding]:
             state = gpu.state
             links, now = state.get("nvlinks_active"), state.get("pcie_width")
             if share > 0.5 and links is not None and links < most:
-                gpu.words.append("nvlink")
-                yield fault("nvlink", gpu.place, links=links, most=most, model=model)
+                yield gpu.fault("nvlink", links=links, most=most, model=model)
             narrow = now and now < min(state.get("pcie_width_most") or now, width)
             slow = _awake(gpu) and (state.get("pcie_gen") or 0) < min(state.get("pcie_gen_most") or 0, speed)
             if narrow or slow:
-                gpu.words.append("pcie")
                 of = f" of generation {speed}" if speed else ""
-                yield fault("gpu_pcie", gpu.place, link=_pcie(state), width=width, speed=of)
+                yield gpu.fault("gpu_pcie", link=_pcie(state), width=width, speed=of)
 
 
 def _awake(gpu: _Gpu) -> bool:
@@ -206,19 +198,13 @@ def _weak(gpus: Sequence[_Gpu]) -> Iterable[str]:
     """Settings, and what a program of a user did: right somewhere, or over."""
     without = [gpu for gpu in gpus if gpu.state.get("ecc") is False]
     mixed = {gpu.model for gpu in without} & {gpu.model for gpu in gpus if gpu.state.get("ecc") is not False}
-    resting = (
-        "persistence mode is off: the driver unloads between jobs, and each first start takes seconds more "
-        "(systemctl enable --now nvidia-persistenced)"
-    )
-    bare = "ECC is off, and on for others of the same model (nvidia-smi -e 1, then a reset)"
-    for found, word, text in (
-        ([gpu for gpu in gpus if gpu.state.get("persistence") is False], "persistence off", resting),
-        ([gpu for gpu in without if gpu.model in mixed], "ecc off", bare),
-    ):
+    asleep = [gpu for gpu in gpus if gpu.state.get("persistence") is False]
+    bare = [gpu for gpu in without if gpu.model in mixed]
+    for found, word in ((asleep, "persistence off"), (bare, "ecc off")):
         for gpu in found:
             gpu.words.append(word)
         if found:
-            yield f"GPUs of {listed(dict.fromkeys(gpu.name for gpu in found), _NAMED)}: {text}"
+            yield f"GPUs of {listed(dict.fromkeys(gpu.name for gpu in found), _NAMED)}: {_TABLE['settings'][word]}"
     for gpu in gpus:
         if gpu.xids.others:
             gpu.words.append(f"Xid {counted(gpu.xids.others)}")
@@ -274,12 +260,8 @@ def _ecc_cell(state: Mapping[str, Any]) -> str:
         return "-" if "slowed" in state else _UNKNOWN
     if not state["ecc"]:
         return "off"
-    counts = ", ".join(
-        f"{state[key]} {word}"
-        for key, word in (("ecc_uncorrected", "uncorrected"), ("ecc_corrected", "corrected"))
-        if state.get(key)
-    )
-    return counts or "on, no error"
+    counts = [f"{state[f'ecc_{word}']} {word}" for word in ("uncorrected", "corrected") if state.get(f"ecc_{word}")]
+    return ", ".join(counts) or "on, no error"
 
 
 def _pcie(state: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
 import statistics
 from typing import Mapping, Sequence
@@ -164,27 +165,20 @@ class _Search:
         """A rail that is bad as a whole has a low median of its own, or nothing but failures."""
         own = {key[0]: group for key, group in self.groups.items() if key[0] == key[1]}
         best = max((group.median for group in own.values()), default=0.0)
-        failures: collections.Counter[int] = collections.Counter()
-        for one, other, ratio in self.all_bad:
-            if not ratio and self.fabric.rail_of(one) == self.fabric.rail_of(other):
-                failures[self.fabric.rail_of(one)] += 1
-        worst = [
-            rail
-            for rail, group in own.items()
-            if group.tests and (group.median < (1 - drop) * best or self._is_dead(rail, failures[rail]))
-        ]
+        rail_of = self.fabric.rail_of
+        failed = ((rail_of(one), rail_of(other)) for one, other, ratio in self.all_bad if not ratio)
+        failures = collections.Counter(one for one, other in failed if one == other)
+        dead = {rail for rail in own if self._is_dead(rail, failures[rail])}
+        worst = [rail for rail, each in own.items() if each.tests and (each.median < (1 - drop) * best or rail in dead)]
         if worst and len(worst) == len(own) and not any(self.groups[rail, rail].median for rail in worst):
             self._accept(Place("fabric", (), sum(map(self._played, own)), len(self.all_bad), dead=True), set(own))
             return
+        two = len(self.fabric.hosts) == 2
         for rail in worst:
-            group = own[rail]
-            dead = self._is_dead(rail, failures[rail])
-            ratio = 0.0 if dead else group.median / best
-            played = self._played(rail)
-            count = failures[rail] if dead else played
-            two = len(self.fabric.hosts) == 2
+            played, ratio = self._played(rail), 0.0 if rail in dead else own[rail].median / best
+            count = failures[rail] if rail in dead else played
             kind, members = ("pair", (rail, self.fabric.rails + rail)) if two else ("rail", (rail,))
-            self._accept(Place(kind, members, played, count, ratio, dead), {rail})
+            self._accept(Place(kind, members, played, count, ratio, rail in dead), {rail})
 
     def _is_dead(self, rail: int, bad: int) -> bool:
         # Counting is slow; with less than a tenth of the places it could not be.
@@ -199,11 +193,7 @@ class _Search:
 
     def _accept(self, place: Place, rails: set[int]) -> None:
         self.found.append(place)
-        self.bad = [
-            test
-            for test in self.bad
-            if self.fabric.rail_of(test[0]) not in rails and self.fabric.rail_of(test[1]) not in rails
-        ]
+        self.bad = [test for test in self.bad if rails.isdisjoint(map(self.fabric.rail_of, test[:2]))]
 
     # ----------------------------------------------------------------------------------- switches, hosts and NICs
 
@@ -223,18 +213,17 @@ class _Search:
             if not hot:
                 return False
             worst = max(hot, key=badness)
-        members: tuple[int, ...] = (worst,)
-        kind, switch = "nic", ""
-        mine = self.fabric.nics_of(self.fabric.host_of(worst))
-        behind = self.fabric.switches.get(self.fabric.port(worst).switch, [])
+        host, switch = self.fabric.host_of(worst), self.fabric.port(worst).switch
+        mine, behind = self.fabric.nics_of(host), self.fabric.switches.get(switch, [])
+        place = Place("nic", (worst,))
         if len(mine) > 1 and len(hot.intersection(mine)) >= max(2, MOST * len(mine)):
-            members, kind = (self.fabric.host_of(worst),), "host"
+            place = Place("host", (host,))
         elif 2 < len(behind) < len(self.fabric.ports) and self._spoilt(behind, counts, worst):
-            members, kind, switch = tuple(behind), "switch", self.fabric.port(worst).switch
-        nics = set(mine) if kind == "host" else set(members)
-        place = self._describe(kind, members, nics, switch)
+            place = Place("switch", tuple(behind), switch=switch)
+        nics = set(place.nics(self.fabric, "switch"))
+        place = self._measured(place, nics)
         (self.found if place.bad >= self.enough else self.open).append(place)
-        self.bad = [test for test in self.bad if test[0] not in nics and test[1] not in nics]
+        self.bad = [test for test in self.bad if nics.isdisjoint(test[:2])]
         return True
 
     def _spoilt(self, nics: Sequence[int], counts: Mapping[int, int], worst: int) -> bool:
@@ -259,14 +248,15 @@ class _Search:
         total = self.listed[nic] + sum(count for group, count in self.tournaments.items() if rail in group)
         return max(1, total)
 
-    def _describe(self, kind: str, members: tuple[int, ...], nics: set[int], switch: str = "") -> Place:
+    def _measured(self, place: Place, nics: set[int]) -> Place:
         mine = [test for test in self.bad if test[0] in nics or test[1] in nics]
         sent, received = (sum(test[end] in nics for test in mine) for end in (0, 1))
-        tests = sum(map(self._total, nics))
         ratios = [test[2] for test in mine]  # of one measurement at least: a place is described because it is bad
         direction = "" if (sent and received) or len(mine) < 2 else "sends" if sent else "receives"
-        median, dead = statistics.median(ratios), max(ratios) == 0
-        return Place(kind, members, tests, len(mine), median, dead, direction, switch)
+        median, tests = statistics.median(ratios), sum(map(self._total, nics))
+        return dataclasses.replace(
+            place, tests=tests, bad=len(mine), ratio=median, dead=max(ratios) == 0, direction=direction
+        )
 
     # ------------------------------------------------------------------------------------------------------- pairs
 
@@ -305,12 +295,7 @@ def wanted(fabric: Fabric, places: Places) -> list[Pair]:
 
 def _with_others(fabric: Fabric, nic: int, suspects: set[int], times: int) -> list[Pair]:
     host, rail, hosts = fabric.host_of(nic), fabric.rail_of(nic), len(fabric.hosts)
-    found: list[Pair] = []
-    for step in range(1, hosts):
-        other = fabric.nic((host + step * 7919) % hosts if hosts % 7919 else (host + step) % hosts, rail)
-        if other == nic or other in suspects or other in fabric.absent or fabric.host_of(other) == host:
-            continue
-        found.append((nic, other) if len(found) % 2 else (other, nic))
-        if len(found) >= times:
-            break
-    return found
+    stride = 7919 if hosts % 7919 else 1  # a prime number: all others come up, neighbours far apart
+    others = (fabric.nic((host + step * stride) % hosts, rail) for step in range(1, hosts))
+    sound = (other for other in others if other not in suspects and other not in fabric.absent)
+    return [(nic, other) if turn % 2 else (other, nic) for turn, other in enumerate(itertools.islice(sound, times))]

@@ -8,12 +8,12 @@ from it.
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Collection, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Tuple
 
 from .._judge.finding import Finding
 from .._judge.sentences import Sentences
 from .judge import Place, Sample, judge
-from .model import Fabric
+from .model import Fabric, by_key, usual
 from .wire import Replies
 
 FAULTS = Sentences(__file__, "faults.yml")
@@ -35,20 +35,23 @@ def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str]
     found += said.of_interfaces(mtu)
     known = {nic for each in found for nic in each.place.nics(fabric, "switch")}
     properties: dict[str, Property] = {
-        "answers": said.answers, "arp": said.arp, "mtu": said.mtu, "dscp": said.dscp, "route": said.route,
+        "answers": said.answers, "arp_elsewhere": said.arp, "mtu_unfilled": said.mtu, "dscp_changed": said.dscp,
+        "route_elsewhere": said.route,
     }  # fmt: skip
-    for thing, right in properties.items():
+    for code, right in properties.items():
         # What is wrong with a NIC already shows in everything that it takes part in.
         places = judge(fabric, said.samples(right, known), enough=1)
         for place in (*places.accused, *places.open):
-            if thing == "route" and place.kind in ("rail", "fabric"):
+            if code == "route_elsewhere" and place.kind in ("rail", "fabric"):
                 continue  # rails in one subnet: the table names one interface for all of them, and RDMA does not ask it
             nics = set(place.nics(fabric, "switch"))
             if nics and nics <= known:
                 continue
-            if thing == "answers":
+            if code == "answers":
                 known |= nics
-            found.append(said.silence(place) if thing == "answers" else said.described(thing, place))
+                found.append(said.silence(place))
+            else:
+                found.append(fault(code, place, sent=tos >> 2, arrived=said.tos(place) >> 2))
     return found
 
 
@@ -58,7 +61,7 @@ class _Said:
     host to another. One that was heard there did arrive: it is the way back that is broken."""
 
     def __init__(self, fabric: Fabric, got: Replies, tos: int, netdevs: Mapping[int, str]) -> None:
-        self.fabric, self.tos, self.netdevs = fabric, tos, netdevs
+        self.fabric, self.dscp_sent, self.netdevs = fabric, tos >> 2, netdevs
         answers = list(got.by_host.values())
         self.looks = {int(nic): look for answer in answers for nic, look in answer.get("look", {}).items()}
         self.sources = {
@@ -67,40 +70,29 @@ class _Said:
             for way, given in answer.get("sources", {}).items()
             if given
         }
-        heard = {
-            (int(source), int(nic))
-            for answer in answers
-            for nic, all_of in answer.get("heard", {}).items()
-            for source in all_of
-        }
-        probes = {
-            (int(entry["from"]), int(entry["to"])): entry for answer in answers for entry in answer.get("probes", ())
-        }
+        by_nic = (each for answer in answers for each in answer.get("heard", {}).items())
+        heard = {(int(source), int(nic)) for nic, sources in by_nic for source in sources}
+        given = [entry for answer in answers for entry in answer.get("probes", ())]
+        probes = {(int(entry["from"]), int(entry["to"])): entry for entry in given}
         # Sorted once: every property goes through all of them in this order.
-        self.probes: dict[Directed, Probe] = {
-            way: dict(entry, heard=way in heard) for way, entry in sorted(probes.items(), key=lambda item: item[0])
-        }
+        self.probes: dict[Directed, Probe] = {way: dict(probes[way], heard=way in heard) for way in sorted(probes)}
 
-    def of_interfaces(self, mtu: int) -> list[Finding]:
-        found = []
-        vlans: dict[int, collections.Counter[int]] = collections.defaultdict(collections.Counter)
-        for nic, look in self.looks.items():
-            vlans[self.fabric.rail_of(nic)][int(look.get("vlan") or 0)] += 1
+    def of_interfaces(self, mtu: int) -> Iterator[Finding]:
+        vlans = by_key((self.fabric.rail_of(nic), int(look.get("vlan") or 0)) for nic, look in self.looks.items())
         for nic, look in sorted(self.looks.items()):
-            usual = vlans[self.fabric.rail_of(nic)].most_common(1)[0][0]
+            most, _share = usual(vlans[self.fabric.rail_of(nic)])
             own = int(look.get("vlan") or 0)
             if look.get("bind"):
                 thing, said = "address", f"no interface has {self.fabric.port(nic).address} ({look['bind']})"
             elif look.get("operstate") in ("down", "lowerlayerdown"):
                 thing, said = "link", f"the interface is {look['operstate']}"
-            elif own != usual:
-                thing, said = "vlan", f"VLAN {own or 'untagged'}, the others of the rail {usual or 'untagged'}"
+            elif own != most:
+                thing, said = "vlan", f"VLAN {own or 'untagged'}, the others of the rail {most or 'untagged'}"
             elif mtu and str(look.get("mtu", "")).isdigit() and int(look["mtu"]) < mtu:
                 thing, said = "mtu", f"MTU {look['mtu']}, wanted {mtu}"
             else:
                 continue
-            found.append(fault(thing, Place("nic", (nic,)), said=said))
-        return found
+            yield fault(thing, Place("nic", (nic,)), said=said)
 
     # Whether a probe is right in one of these properties; None: it does not tell.
 
@@ -113,7 +105,7 @@ class _Said:
         return "full" in entry if "small" in entry else None
 
     def dscp(self, _way: Directed, entry: Probe) -> bool | None:
-        return entry["small"].get("tos", -1) >> 2 == self.tos >> 2 if "small" in entry else None
+        return entry["small"].get("tos", -1) >> 2 == self.dscp_sent if "small" in entry else None
 
     def arp(self, way: Directed, entry: Probe) -> bool | None:
         if "small" not in entry:
@@ -126,29 +118,18 @@ class _Said:
         source = self._told(way)[0]
         return source == self.fabric.port(way[0]).address if source and "small" in entry else None
 
-    def samples(self, right: Property, without: Collection[int]) -> list[Sample]:
+    def samples(self, right: Property, without: set[int]) -> list[Sample]:
         """What the probes say of one property, but for those of some NICs."""
-        rails: dict[tuple[int, int], tuple[list[Directed], list[float]]] = {}
-        count = self.fabric.rails
-        for way, entry in self.probes.items():
-            if without and (way[0] in without or way[1] in without):
-                continue
-            said = right(way, entry)
-            if said is not None:
-                ways, values = rails.setdefault((way[0] % count, way[1] % count), ([], []))
-                ways.append(way)
-                values.append(1.0 if said else 0.0)
-        return [Sample(tuple(ways), values) for ways, values in rails.values()]
+        said = ((way, right(way, entry)) for way, entry in self.probes.items() if without.isdisjoint(way))
+        told = ((way, float(value)) for way, value in said if value is not None)
+        rails = by_key((tuple(map(self.fabric.rail_of, way)), (way, value)) for way, value in told)
+        return [
+            Sample(tuple(way for way, _value in tests), [value for _way, value in tests]) for tests in rails.values()
+        ]
 
-    def described(self, thing: str, place: Place) -> Finding:
-        example = next((entry for entry in self._concerned(place) if "small" in entry), {})
-        given = {
-            "mtu": "small packets arrive, those that fill the MTU do not",
-            "dscp": f"DSCP {example.get('small', {}).get('tos', 0) >> 2} arrives where {self.tos >> 2} was sent",
-            "arp": "its packets arrive at another interface, or another MAC answers for its address",
-            "route": "the routing table sends these packets over another interface",
-        }[thing]
-        return fault(thing, place, said=given)
+    def tos(self, place: Place) -> int:
+        """With which an answered probe of this place arrived."""
+        return next((int(each["small"].get("tos", 0)) for each in self._concerned(place) if "small" in each), 0)
 
     def silence(self, place: Place) -> Finding:
         silent = [entry for entry in self._concerned(place) if "small" not in entry]
@@ -158,7 +139,7 @@ class _Said:
         if away and 2 * len(away) >= len(ways):
             return fault("route", place, said="the routing table sends its packets over another interface")
         wrong = self._wrong_mac(place, silent)
-        if wrong is not None:
+        if wrong:
             return wrong
         if all(entry["heard"] for entry in silent):
             return fault("arp", place, said="packets arrive, and the answers come back over another interface")

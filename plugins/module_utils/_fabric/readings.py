@@ -175,8 +175,7 @@ def _value(port: Mapping[str, Any], key: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Finding]:
-    found = []
+def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding]:
     alike = {code: entry["alike"] for code, entry in FAULTS.table.items() if "alike" in entry}
     rails = by_key((fabric.rail_of(nic), nic) for nic in ports)
     for nics in rails.values():
@@ -186,14 +185,14 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fi
             most, share = usual(values.values())
             for nic, value in sorted(values.items()):
                 if value != most and share > 0.5:
-                    found.append(fault(code, Place("nic", (nic,)), value=value, most=most))
+                    yield fault(code, Place("nic", (nic,)), value=value, most=most)
         switches = {nic: fabric.port(nic).switch for nic in nics if fabric.port(nic).switch}
         usual_switch, share = usual(switches.values())
         for nic, switch in sorted(switches.items()):
             # Several hosts in another switch are a rack of their own.
             if switch != usual_switch and 3 * share > 2 and [*switches.values()].count(switch) == 1:
                 behind = fabric.port(nic).behind
-                found.append(fault("plugged_elsewhere", Place("nic", (nic,)), behind=behind, usual=usual_switch))
+                yield fault("plugged_elsewhere", Place("nic", (nic,)), behind=behind, usual=usual_switch)
     # A slot of an older generation is how the machines were bought, where the whole rail is like that.
     best_of = {
         (rail, key): max((ports[nic].get("pcie") or {}).get(f"current_link_{key}") or 0 for nic in nics)
@@ -205,5 +204,4 @@ def _odd_ones(fabric: Fabric, ports: Mapping[int, Mapping[str, Any]]) -> list[Fi
         for key, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, most = link.get(f"current_link_{key}"), link.get(f"max_link_{key}")
             if now and most and now < min(most, best_of[fabric.rail_of(nic), key]):
-                found.append(fault("nic_pcie", Place("nic", (nic,)), key=key, now=now, most=most, unit=unit))
-    return found
+                yield fault("nic_pcie", Place("nic", (nic,)), key=key, now=now, most=most, unit=unit)

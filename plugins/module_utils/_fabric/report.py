@@ -9,7 +9,7 @@ from typing import Any, Sequence
 
 from .._judge.finding import Finding, text_table
 from .judge import Place, Places, Sample
-from .model import Fabric
+from .model import Fabric, by_key
 from .reach import remedy
 from .wire import Failure
 
@@ -32,15 +32,11 @@ def place_text(fabric: Fabric, place: Place) -> str:
 def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence[Failure]) -> Finding:
     """A measured place, in the form of every other fault. ``bandwidth``: of latency otherwise."""
     nics = set(place.nics(fabric, "pair", "switch"))
-    said = [
-        failure.why
-        for failure in failures
-        if place.kind in ("rail", "fabric") or nics & {failure.client, failure.server}
-    ]
-    share = f"{place.bad} of {place.tests} measurements"
+    everywhere = place.kind in ("rail", "fabric")
+    why = next((f"; {each.why}" for each in failures if everywhere or nics & {each.client, each.server}), "")
     what = "bandwidth" if bandwidth else "speed of answering"
     bad = "without a result" if place.dead else f"bad, {100 * place.ratio:.0f} % of the others' {what}"
-    text = f"{share} {bad}" + (f"; {said[0]}" if said else "")
+    text = f"{place.bad} of {place.tests} measurements {bad}{why}"
     return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
 
 
@@ -87,33 +83,15 @@ def table(fabric: Fabric, faults: Sequence[Finding], simulated: bool) -> list[st
 def heat_map(fabric: Fabric, seen: Sequence[Sample], unit: str, simulated: bool) -> str:
     """Hosts against hosts, the median over rails and repeats; grey where nothing was measured."""
     step = -(-len(fabric.hosts) // MOST_CELLS)
-    cells: dict[tuple[int, int], list[float]] = {}
     nics = fabric.rails * step  # along an edge of a cell
-    for each in seen:
-        for (one, other), value in zip(each.sweep, each.values):
-            if not math.isnan(value):
-                row, column = one // nics, other // nics
-                cells.setdefault((row, column) if row < column else (column, row), []).append(value)
+    tests = (test for each in seen for test in zip(each.sweep, each.values) if not math.isnan(test[1]))
+    cells = by_key((tuple(sorted((one // nics, other // nics))), value) for (one, other), value in tests)
     medians = {place: statistics.median(values) for place, values in cells.items()}
     edge, best = -(-len(fabric.hosts) // step), max(medians.values(), default=1.0) or 1.0
-    squares = [
-        (row, column, median, _colour(median, best))
-        for row in range(edge)
-        for column in range(edge)
-        for median in [medians.get((min(row, column), max(row, column)))]
-    ]
     # Here: the file is imported where modules run, too, and only the controller has the library for certain.
     import jinja2  # noqa: PLC0415
 
     text = Path(__file__).with_name("heat_map.svg.j2").read_text(encoding="utf-8")
     template = jinja2.Template(text, autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     names, size = fabric.hosts[::step], max(6, min(28, 640 // edge))
-    return str(template.render(names=names, squares=squares, size=size, best=best, unit=unit, simulated=simulated))
-
-
-def _colour(value: float | None, best: float) -> str:
-    if value is None:
-        return "#dddddd"
-    share = max(0.0, min(1.0, value / best))
-    # From red over yellow to green, in steps that differ in brightness too.
-    return f"hsl({round(120 * share**2)},70%,{round(38 + 14 * share)}%)"
+    return str(template.render(names=names, medians=medians, size=size, best=best, unit=unit, simulated=simulated))

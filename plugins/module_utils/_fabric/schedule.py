@@ -51,15 +51,7 @@ class Tournament(Sequence[Pair]):
         return one * rails + self.rail, other * rails + (self.rail + self.shift) % rails
 
     def __iter__(self) -> Iterator[Pair]:
-        """As by index, without asking for everything again at each one."""
-        yield self[0]
-        rails, number, last = self.fabric.rails, self.number, self.players - 1
-        mine, theirs = self.rail, (self.rail + self.shift) % rails
-        for index in range(1, len(self)):
-            one, other = (number + index) % last, (number - index) % last
-            if (number + index) % 2:
-                one, other = other, one
-            yield one * rails + mine, other * rails + theirs
+        return map(self.__getitem__, range(len(self)))
 
     def real(self) -> list[Pair]:
         return list(filter(self.fabric.has, self))
@@ -160,12 +152,8 @@ def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> list[Round]:
             members.append([])
         busy[place].update(pair)
         members[place].append(pair)
-    return [Round(_by_rail(pairs, fabric)) for pairs in members]
-
-
-def _by_rail(pairs: Sequence[Pair], fabric: Fabric) -> tuple[Sweep, ...]:
-    rails = by_key(((fabric.rail_of(pair[0]), fabric.rail_of(pair[1])), pair) for pair in pairs)
-    return tuple(tuple(found) for _key, found in sorted(rails.items()))
+    by_rail = [by_key((tuple(map(fabric.rail_of, pair)), pair) for pair in pairs) for pairs in members]
+    return [Round(tuple(tuple(found) for _rails, found in sorted(rails.items()))) for rails in by_rail]
 
 
 def cost(
@@ -189,7 +177,6 @@ def cost(
 
 
 def refuse_too_long(wanted: Cost, limit: float, form: str) -> None:
-    if wanted.seconds <= limit:
-        return
-    takes = duration(wanted.seconds)
-    raise refusal("takes_too_long", limit, no_plan=True, form=form, takes=takes, limit=duration(limit))
+    if wanted.seconds > limit:
+        takes = duration(wanted.seconds)
+        raise refusal("takes_too_long", limit, no_plan=True, form=form, takes=takes, limit=duration(limit))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -116,7 +117,6 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measu
     NaN: unknown."""
     result = before or Measured([[] for _program in range(programs)], [])
     values: dict[tuple[int, int, int, int], float] = {}
-    tables = _Tables()
     for document in got.by_host.values():
         for turn, step, client, server, end, head, lines, status in document.get("tests", ()):
             above = document["heads"][head] if head >= 0 else ""
@@ -125,7 +125,7 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measu
             if end == "server":
                 result.failures.append(Failure(client, server, f"on the server: {_why(text, status)}"))
                 continue
-            quick = None if status else tables.rate(above, lines)
+            quick = None if status else _quick_rate(above, lines)
             value, why = _value(text, status) if quick is None else (quick, "")
             values[turn, step, client, server] = value
             if why:
@@ -138,41 +138,33 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measu
     return result
 
 
-class _Tables:
-    """Tables of one row below a head that others have too, as nearly all of a quarter of a million are: each head is
-    read once."""
+_ROW = re.compile(r"[ \t]*[0-9]{1,18}(?:[ \t]+[0-9]{1,18}(?:\.[0-9]{1,18})?)+[ \t]*")
 
-    _ROW = re.compile(r"[ \t]*[0-9]{1,18}(?:[ \t]+[0-9]{1,18}(?:\.[0-9]{1,18})?)+[ \t]*")
 
-    def __init__(self) -> None:
-        self._heads: dict[str, tuple[int, int, float] | None] = {}
+def _quick_rate(head: str, lines: Sequence[str]) -> float | None:
+    """Gb/s, as the reader would say, of a table of one row below a head that others have too, as nearly all of a
+    quarter of a million are. None: the reader has to be asked, also if the message rate is another."""
+    table = _head(head)
+    words = lines[0].split() if len(lines) == 1 and _ROW.fullmatch(lines[0]) else []
+    if table is None or len(words) != table[0] or "." in words[0] or "." in words[1]:
+        return None
+    _columns, average, scale = table
+    found, moved = float(words[average]) * scale, float(words[0]) * float(words[-1]) / 1e3
+    return 8 * found if abs(found - moved) <= 0.01 * moved else None
 
-    def rate(self, head: str, lines: Sequence[str]) -> float | None:
-        """Gb/s, as the reader would say; None: it has to be asked, also if the message rate is another."""
-        if head not in self._heads:
-            self._heads[head] = self._read(head)
-        table = self._heads[head]
-        if table is None or len(lines) != 1 or not self._ROW.fullmatch(lines[0]):
-            return None
-        columns, average, scale = table
-        words = lines[0].split()
-        if len(words) != columns or "." in words[0] or "." in words[1]:
-            return None
-        found, moved = float(words[average]) * scale, float(words[0]) * float(words[-1]) / 1e3
-        return 8 * found if abs(found - moved) <= 0.01 * moved else None
 
-    @staticmethod
-    def _read(head: str) -> tuple[int, int, float] | None:
-        """How many columns, which of them is the average, and its unit in GB/s."""
-        tests = perftest.read(head).parts
-        if len(tests) != 1 or tests[0].rows or not tests[0].columns or not tests[0].unit:
-            return None
-        average = f"BW average[{tests[0].unit}]"
-        columns = tests[0].columns
-        # What has tags is of ranks, and a row without one belongs to none of them.
-        if columns.count(average) != 1 or columns[-1] != "MsgRate[Mpps]" or "<std" in head:
-            return None
-        return len(columns), columns.index(average), perftest.UNITS[tests[0].unit] / 1e9
+@functools.lru_cache(maxsize=128)
+def _head(head: str) -> tuple[int, int, float] | None:
+    """How many columns, which of them is the average, and its unit in GB/s."""
+    tests = perftest.read(head).parts
+    if len(tests) != 1 or tests[0].rows or not tests[0].columns or not tests[0].unit:
+        return None
+    average = f"BW average[{tests[0].unit}]"
+    columns = tests[0].columns
+    # What has tags is of ranks, and a row without one belongs to none of them.
+    if columns.count(average) != 1 or columns[-1] != "MsgRate[Mpps]" or "<std" in head:
+        return None
+    return len(columns), columns.index(average), perftest.UNITS[tests[0].unit] / 1e9
 
 
 def _value(text: str, status: int) -> tuple[float, str]:

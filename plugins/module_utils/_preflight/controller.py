@@ -13,12 +13,7 @@ from .findings import found
 PLACE = "controller"
 LEAST_ANSIBLE = "2.17"
 LEAST_PYTHON = "3.10"
-_NEEDS = Sentences(__file__, "controller.yml")
-
-
-def needs(kind: str) -> Mapping[str, Any]:
-    """``kind``: libraries, collections or programs."""
-    return dict(_NEEDS.table[kind])
+needs = Sentences(__file__, "controller.yml").__getitem__  # of libraries, collections or programs
 
 
 @dataclasses.dataclass(frozen=True)

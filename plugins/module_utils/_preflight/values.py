@@ -194,11 +194,6 @@ def forms() -> Mapping[str, Callable[[Any], str]]:
     return {**own, **{name: _pattern(**entry) for name, entry in table("patterns").items()}}
 
 
-@functools.lru_cache(maxsize=None)
-def _forms_by_end() -> Mapping[str, Callable[[Any], str]]:
-    return {end: _pattern(**entry) for end, entry in table("by_end").items()}
-
-
 def is_secret(name: str, option: Mapping[str, Any]) -> bool:
     """An environment may hold one."""
     return bool(option.get("no_log")) or name.endswith(("password", "_pass", "_token", "_env"))
@@ -221,8 +216,8 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     known = table("words").get(name)
     if known and not {str(each).partition("*")[0] for each in value or ()} <= set(known):
         yield f"a list of {', '.join(known)}"
-    ending = next((form for end, form in _forms_by_end().items() if name.endswith(end)), None)
-    judge = forms().get(name) or ending
+    ending = next((entry for end, entry in table("by_end").items() if name.endswith(end)), None)
+    judge = forms().get(name) or (ending and _pattern(**ending))
     form = judge(value) if judge else ""
     if form:
         yield form

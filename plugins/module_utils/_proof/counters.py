@@ -15,7 +15,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 from .._results.figures.limits import MEASUREMENT_MARGIN, ROCE_MTUS_BYTES
 from .._results.readers.reading import few
@@ -74,25 +74,13 @@ def judge(counters: Mapping[str, Any] | None, due: Due | None, doubts: Doubts) -
         doubts.missing.append(str((counters or {}).get("reason") or "they were not read"))
         return ""
     places: Mapping[str, Mapping[str, Any]] = counters["places"]
-
-    def where(bad: Callable[[Mapping[str, Any]], Any]) -> list[str]:
-        return [place for place, seen in places.items() if bad(seen)]
-
-    dropped = where(lambda seen: seen.get("discards"))
-    if dropped:
-        doubts.wrong.append(f"packets were discarded at {few(dropped)}")
-    blind = where(lambda seen: moved_bytes(seen) is None)
-    if blind:
-        why = next((f" ({places[place]['why']})" for place in blind if places[place].get("why")), "")
-        doubts.missing.append(f"not read at {few(blind)}{why}: a counter that is not there is no zero")
-    unread = [place for place in where(lambda seen: not _is_count(seen.get("discards"))) if place not in blind]
-    if unread:
-        doubts.unseen.append(f"discards were not read at {few(unread)}: whether the network lost packets is not known")
-    fast = where(lambda seen: _is_count(seen.get("most_bytes")) and _beyond(seen))
-    if fast:
-        doubts.wrong.append(
-            f"more moved at {few(fast)} than the links carry between the two readings: they do not belong together"
-        )
+    doubts.add_if([place for place, seen in places.items() if seen.get("discards")], "discarded")
+    blind = [place for place, seen in places.items() if moved_bytes(seen) is None]
+    why = next((f" ({places[place]['why']})" for place in blind if places[place].get("why")), "")
+    doubts.add_if(blind, "counters_blind", why=why)
+    unread = [place for place, seen in places.items() if place not in blind and not _is_count(seen.get("discards"))]
+    doubts.add_if(unread, "discards_unread")
+    doubts.add_if([place for place, seen in places.items() if _beyond(seen)], "too_fast")
     text = _enough({place: seen for place, seen in places.items() if place not in blind}, due, doubts, bool(blind))
     doubts.notes.extend(notes(places))
     return text
@@ -103,8 +91,7 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
     if not moved:
         return ""
     still = [place for place, least in moved.items() if not least]
-    if still:
-        doubts.wrong.append(f"nothing moved at {few(still)}")
+    doubts.add_if(still, "nothing_moved")
     least, packets = min(moved.values()), any(not _is_count(seen.get("sent_bytes")) for seen in places.values())
 
     def amount(value: float) -> str:
@@ -112,35 +99,31 @@ def _enough(places: Mapping[str, Mapping[str, Any]], due: Due | None, doubts: Do
 
     shown = amount(least) if packets else f"at least {_gb(least)}"
     if due is None or not math.isfinite(due.gradient_bytes) or due.gradient_bytes <= 0 or due.nodes < 2:
-        doubts.missing.append(f"{shown} moved everywhere, but what the run had to move is not known")
+        doubts.add("due_unknown", shown=shown)
         return ""
     wanted = {name: due.everywhere if (seen.get("nodes") or 1) > 1 else due.each for name, seen in places.items()}
     short = [place for place, least in moved.items() if 0 < least < COUNTED_SHARE * wanted[place]]
-    if short:
-        there = min(moved[place] for place in short)
-        doubts.wrong.append(
-            f"too little moved at {few(short)}: {amount(there)}, {_gb(due.each)} were due at each node, "
-            f"{_gb(due.everywhere)} everywhere"
-        )
+    there = amount(min((moved[place] for place in short), default=0.0))
+    doubts.add_if(short, "too_little", there=there, each=_gb(due.each), everywhere=_gb(due.everywhere))
     whole = sum(moved.values())
     if not partly and not short and not still and whole < COUNTED_SHARE * due.everywhere:
-        doubts.wrong.append(f"too little moved: {amount(whole)} at all places together, {_gb(due.everywhere)} were due")
+        doubts.add("too_little_together", whole=amount(whole), everywhere=_gb(due.everywhere))
     if not packets:
         most = {place: max(seen["sent_bytes"], seen["received_bytes"]) for place, seen in places.items()}
         over = [f"{place} ({_gb(value)})" for place, value in most.items() if value > due.most_each]
         if over or sum(most.values()) > due.most_everywhere:
-            doubts.wrong.append(
-                f"more moved than the run can have caused: {few(over) or _gb(sum(most.values())) + ' together'}; "
-                f"at most {_gb(due.most_each)} were due at a node, {_gb(due.most_everywhere)} everywhere: another job, "
-                "or storage, uses these NICs"
-            )
+            these = over or f"{_gb(sum(most.values()))} together"
+            doubts.add_if(these, "too_much", each=_gb(due.most_each), everywhere=_gb(due.most_everywhere))
     at = f"at each of {len(places)} places" if len(places) > 1 else "at one place that sees all nodes"
     return f"{shown} {at}, {_gb(whole)} together; {_gb(due.everywhere)} were due"
 
 
 def _beyond(seen: Mapping[str, Any]) -> bool:
+    """More moved than the links carry between the two readings."""
     moved = [seen[key] for key in ("sent_bytes", "received_bytes") if _is_count(seen.get(key))]
-    return bool(moved) and max(moved) > seen["most_bytes"] * (1 + MEASUREMENT_MARGIN)
+    return (
+        bool(moved) and _is_count(seen.get("most_bytes")) and max(moved) > seen["most_bytes"] * (1 + MEASUREMENT_MARGIN)
+    )
 
 
 def notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .._layer import RefusedError
 from .._results.figures.detours import Detour
@@ -58,45 +58,39 @@ class Job:
         """What the hosts call themselves."""
         return frozenset(map(short, self.hosts.values()))
 
-    def foreign(self, given: Sequence[Any], what: str) -> list[str]:
-        """Why these hosts are not those of the job; empty if they are."""
+    def foreign(self, given: Iterable[Any], what: str, doubts: Doubts) -> None:
+        """These hosts are those of the job."""
         found = {short(str(name)) for name in given if name}
         strange, lacking = sorted(found - self.names), sorted(self.names - found)
-        unknown = [f"{what} {', '.join(strange[:4])}, which took no part"] if strange else []
-        return unknown + ([f"{what} nothing of {', '.join(lacking[:4])}"] if lacking else [])
+        doubts.add_if(", ".join(strange[:4]), "hosts_strange", what=what)
+        doubts.add_if(", ".join(lacking[:4]), "hosts_lacking", what=what)
 
     def same(self, run: Any, what: str, doubts: Doubts) -> None:
         """The name that role run gave to both."""
         if not run or not self.id:
-            doubts.missing.append(f"the run of {what} is not known")
+            doubts.add("run_unknown", what=what)
         elif str(run) != self.id:
-            doubts.wrong.append(f"{what} is of run {run}, not of {self.id}")
+            doubts.add("run_other", what=what, run=run, own=self.id)
 
     def around(self, place: str, seen: Mapping[str, Any], doubts: Doubts) -> None:
         """Two readings, shortly before and shortly after the training."""
         before, after = moment(seen.get("before_at")), moment(seen.get("after_at"))
         if before is None or after is None or self.started is None or self.ended is None:
-            doubts.missing.append(f"{place}: when it was read, or when the training ran, is not known")
-            return
-        if before > self.started + CLOCK_S or after < self.ended - CLOCK_S:
-            doubts.wrong.append(f"{place}: the readings do not lie around the training")
+            doubts.add("around_unknown", place=place)
+        elif before > self.started + CLOCK_S or after < self.ended - CLOCK_S:
+            doubts.add("around_not", place=place)
         elif self.started - before > READING_SLACK_S or after - self.ended > READING_SLACK_S:
-            doubts.wrong.append(
-                f"{place}: read {_TOO_FAR} before or after the training: what others moved meanwhile is in it"
-            )
+            doubts.add("around_far", place=place, far=_TOO_FAR)
 
     def during(self, time: Any, what: str, doubts: Doubts) -> None:
         """What the training itself wrote, read shortly after its end: what is read earlier lacks what came later."""
         at = moment(time)
         if at is None or self.started is None or self.ended is None:
-            doubts.missing.append(f"when {what} was read, or when the training ran, is not known")
+            doubts.add("during_unknown", what=what)
         elif at < self.ended - CLOCK_S:
-            doubts.missing.append(
-                f"the training was not observed to its end: {what} was read {self.ended - at:.0f} s before that; let "
-                "NCCL write its log in the training (docs/data-path.md), and read it afterwards"
-            )
+            doubts.add("during_early", what=what, seconds=self.ended - at)
         elif at > self.ended + READING_SLACK_S:
-            doubts.wrong.append(f"{what} was read {_TOO_FAR} after the training: it may be of another one")
+            doubts.add("during_late", what=what, far=_TOO_FAR)
 
 
 @dataclasses.dataclass(frozen=True)

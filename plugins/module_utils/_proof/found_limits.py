@@ -32,32 +32,25 @@ def find(
     """``limits`` (for the option ``limits`` of run_report), ``sources`` (same keys, texts), ``unknown`` (key -> why),
     ``notes``. ``readings``: node -> what module rdma_info returned there; ``networks``: RoCE networks (CIDR), one
     per rail; ``hcas``: node -> the NICs that NCCL says it uses, which go before the networks."""
-    limits: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    unknown: dict[str, str] = {}
-    result: dict[str, Any] = {"limits": limits, "sources": sources, "unknown": unknown, "notes": []}
+    result: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+    limits, sources = result["limits"], result["sources"]
     if any((readings.get(node) or {}).get("simulated") for node in nodes):
         return {**result, "notes": [SIMULATED]}
     chosen = hcas or {}
     by_node = {node: training_ports(readings.get(node), networks, chosen.get(node)) for node in nodes}
-    silent = [
-        node
-        for node, ports in by_node.items()
-        if not ports or set(chosen.get(node) or ()) - {name(port) for port in ports}
-    ]
+    silent = [node for node, found in by_node.items() if not found or set(chosen.get(node) or ()) - {*map(name, found)}]
     addressed = f"with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if silent or not by_node:
         what = "not every NIC that NCCL names" if chosen else f"no RDMA port {addressed}"
         return {**result, "notes": [f"{what} was seen on {', '.join(silent)}" if by_node else "no node was read"]}
     ports = {f"{node} {name(port)}": port for node, found in by_node.items() for port in found}
     readers: dict[str, Callable[[_Ports], _Figures]] = {key: functools.partial(_least, key) for key in _LEAST}
-    readers["pcie_generation"] = _pcie
-    readers["vlan_tagged"] = functools.partial(_tags, () if chosen else networks)
+    readers.update(pcie_generation=_pcie, vlan_tagged=functools.partial(_tags, () if chosen else networks))
     for key, read in readers.items():
         try:
             values, source = read(ports)
         except UnknownError as error:
-            unknown[key] = str(error)
+            result["unknown"][key] = str(error)
         else:
             limits.update(values)
             sources.update(dict.fromkeys(values, source))

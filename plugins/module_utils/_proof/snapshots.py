@@ -16,6 +16,7 @@ from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
 from .._results.figures.limits import UnknownError
 from .._results.readers.reading import few
+from .._yaml_files import Beside
 from . import rdma_ports
 from .evidence import moment, short, whole
 
@@ -24,15 +25,11 @@ UNIT_BYTES = 4
 IDLE_SHARE = 0.01
 # Counters of these widths stand still at their largest value (InfiniBand's performance counters) or wrap there.
 _LARGEST = tuple(2**width - 1 for width in (16, 32, 64))
-# Where no counter tells the priorities apart (virtual functions, older firmware), that of the whole port bounds them.
-_PORT_DISCARDS = ("rx_discards_phy",)
-_NIC_DISCARDS = ("rx_prio{}_discards", "rx_prio{}_buf_discard", "rx_prio{}_cong_discard")
-_NIC_PAUSES = ("rx_prio{}_pause", "tx_prio{}_pause")
-# Microseconds (kernel documentation, mlx5 counters): sent by who cannot take more, received by who has to wait.
-_NIC_PAUSED = ("rx_prio{}_pause_duration", "tx_prio{}_pause_duration")
-_SWITCH_DISCARDS = ("rx_discards", "tx_discards", "tx_hoq_discards")
-_SWITCH_PAUSES = ("rx_pfc_pause", "tx_pfc_pause")
+_NAMES = Beside(__file__, "snapshots.yml")
 SIMULATED = "SIMULATED: the counters of devices that do not exist count nothing"
+
+
+_Ports = Mapping[str, Mapping[str, Any]]  # those that carry the training: device -> what rdma_info says
 
 
 class Growth(NamedTuple):
@@ -98,9 +95,9 @@ def _node(
         {rdma_ports.name(port): port for port in rdma_ports.training_ports(reading, networks, hcas)}
         for reading in (start, before, after)
     )
-    why = _unreal(before, "before") or _unreal(after, "after") or _unlike(old, new, networks, hcas)
-    if why:
-        return {**_BLANK, **times, "why": why}
+    why = _unread(before, "before", nic=True) or _unread(after, "after", nic=True) or _unlike(old, new, networks, hcas)
+    if why:  # then it is as a node without ports
+        start = before = after = first = old = new = {}
     grown = {
         port: [growth(_counters(old[port]), _counters(new[port]), data) for data in ("port_xmit_data", "port_rcv_data")]
         for port in new
@@ -112,19 +109,17 @@ def _node(
     outside = [port for port in new if asked and not any(rdma_ports.roce_gids(new[port], asked))]
     # Both ports of a card have its GUID; that of a virtual function is zero until it is set.
     cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
-    # All ports or nothing: a part of a sum is no sum.
-    sent, received = (None if None in way else sum(filter(None, way)) for way in zip(*by_port.values()))
     return {
         **times,
-        "sent_bytes": sent,
-        "received_bytes": received,
+        "sent_bytes": _total([both[0] for both in by_port.values()]),
+        "received_bytes": _total([both[1] for both in by_port.values()]),
         "discards": _discards(old, new),
-        "pauses": _of_class(old, new, _NIC_PAUSES),
+        "pauses": _of_class(old, new, "nic_pauses"),
         "paused_seconds": _paused(old, new),
         "most_bytes": _most(list(new.values()), times),
         "events": _events(old, new),
         "ports": list(new),
-        "why": "; ".join(unknown),
+        "why": why or "; ".join(unknown),
         "strange": f"NCCL used {', '.join(outside)}, with no address in {', '.join(asked)}" if outside else "",
         "idle": _idle(by_port),
         "by_port": by_port,
@@ -139,32 +134,20 @@ def _node(
     }
 
 
-# Of a node about whose counters nothing is known.
-_BLANK: Mapping[str, Any] = {
-    **dict.fromkeys(("sent_bytes", "received_bytes", "discards", "pauses", "paused_seconds", "most_bytes")),
-    **{key: [] for key in ("ports", "idle", "mtu", "replaced")},
-    "events": {},
-    "by_port": {},
-    "strange": "",
-    "identity": {"hostname": "", "boots": [], "guids": [], "addresses": []},
-}
+def _total(values: Sequence[int | None]) -> int | None:
+    """All or nothing: a part of a sum is no sum."""
+    return sum(filter(None, values)) if values and None not in values else None
 
 
-def _unread(reading: Mapping[str, Any], word: str) -> str:
-    """Why there is no reading before or after the run; empty: there is one."""
-    if reading and not reading.get("error"):
-        return ""
-    return f"not read {word} the run ({' '.join(str(reading.get('error') or 'no reading').split())[:200]})"
+def _unread(reading: Mapping[str, Any], word: str, *, nic: bool) -> str:
+    """Why a reading before or after the run says nothing; empty: it does. That of ``nic`` has to say what is real."""
+    if not reading or reading.get("error"):
+        return f"not read {word} the run ({' '.join(str(reading.get('error') or 'no reading').split())[:200]})"
+    unsaid = nic and reading.get("simulated") is not False
+    return f"whether the devices are real was not read {word} the run" if unsaid else ""
 
 
-def _unreal(reading: Mapping[str, Any], word: str) -> str:
-    known = reading.get("simulated") is False
-    return _unread(reading, word) or ("" if known else f"whether the devices are real was not read {word} the run")
-
-
-def _unlike(
-    old: Mapping[str, Any], new: Mapping[str, Any], networks: Sequence[str], hcas: Collection[str] | None
-) -> str:
+def _unlike(old: _Ports, new: _Ports, networks: Sequence[str], hcas: Collection[str] | None) -> str:
     """Why the ports of both readings cannot be compared; empty: they can."""
     unseen = sorted(set(hcas or ()) - (set(old) & set(new)))
     if unseen:
@@ -176,9 +159,7 @@ def _unlike(
     return ""
 
 
-def _replaced(
-    before: Mapping[str, Any], after: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
-) -> list[str]:
+def _replaced(before: Mapping[str, Any], after: Mapping[str, Any], old: _Ports, new: _Ports) -> list[str]:
     """What says that the two readings are not of the same machine, start, cards and speed of their links."""
     found = [
         f"its {word} was {before.get(key)} before the run and {after.get(key)} after it"
@@ -209,7 +190,7 @@ def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float
     """What the links can carry between the two readings, per direction; None if that is not known."""
     rates = [rdma_ports.gbit_per_s(port) for port in ports]
     before, after = times["before_at"], times["after_at"]
-    if None in (*rates, before, after):
+    if not rates or None in (*rates, before, after):
         return None
     return sum(filter(None, rates)) * 1e9 / 8 * max(0.0, float(after - before))
 
@@ -219,53 +200,46 @@ def _counters(port: Mapping[str, Any], kind: str = "counters") -> Mapping[str, A
     return found if isinstance(found, Mapping) else {}
 
 
-def _of_class(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> int | None:
+def _of_class(old: _Ports, new: _Ports, names: str) -> int | None:
     """Sum over the lossless priorities (all, where they are not known); None if a port shows none of them."""
     by_port = [[one.value for one in _grown(old[port], new[port], names)] for port in new]
-    grown = [value for values in by_port for value in values]
-    return None if None in grown or not all(by_port) else sum(filter(None, grown))
+    return _total([value for values in by_port for value in values]) if all(by_port) else None
 
 
-def _discards(old: Mapping[str, Any], new: Mapping[str, Any]) -> int | None:
+def _discards(old: _Ports, new: _Ports) -> int | None:
     """Of the lossless priorities; 0 also where a port that tells no priorities apart discarded nothing at all."""
-    by_class = _of_class(old, new, _NIC_DISCARDS)
+    by_class = _of_class(old, new, "nic_discards")
     if by_class is not None:
         return by_class
-    return 0 if _of_class(old, new, _PORT_DISCARDS) == 0 else None
+    return 0 if _of_class(old, new, "port_discards") == 0 else None
 
 
-def _paused(old: Mapping[str, Any], new: Mapping[str, Any]) -> float | None:
+def _paused(old: _Ports, new: _Ports) -> float | None:
     """Seconds for which a lossless priority of one port stood still, the longest; None if no port shows it."""
-    found = [one.value for port in new for one in _grown(old[port], new[port], _NIC_PAUSED) if one.value is not None]
+    found = [one.value for port in new for one in _grown(old[port], new[port], "nic_paused") if one.value is not None]
     return max(found) / 1e6 if found else None
 
 
-def _grown(old: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> list[Growth]:
+def _grown(old: Mapping[str, Any], new: Mapping[str, Any], names: str) -> list[Growth]:
     """Of what a port shows of these counters, for its lossless priorities (all, where they are not known)."""
     before, after = _counters(old, "ethtool"), _counters(new, "ethtool")
     wanted = (new.get("qos") or {}).get("pfc_priorities") or range(8)
-    shown = [name.format(priority) for priority in wanted for name in names]
+    shown = [name.format(priority) for priority in wanted for name in _NAMES[names]]
     return [growth(before, after, counter) for counter in shown if counter in after or counter in before]
 
 
-def _events(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, int]:
-    """Congestion and loss by name, as far as it happened: hardware counters of RDMA and discards of the whole port."""
+def _events(old: _Ports, new: _Ports) -> dict[str, int]:
+    """Congestion and loss by name, as far as it happened."""
     found: dict[str, int] = {}
     for port, after in new.items():
         for kind in ("hw_counters", "ethtool", "counters"):
             before, last = _counters(old[port], kind), _counters(after, kind)
-            for name in filter(_EVENTS.__contains__, last):
+            for name in filter(_NAMES["nic_events"].__contains__, last):
                 grown = growth(before, last, name).value
                 if grown:
                     found[name] = found.get(name, 0) + grown
     return found
 
-
-_EVENTS = frozenset((
-    "np_cnp_sent", "rp_cnp_handled", "np_ecn_marked_roce_packets", "out_of_sequence", "packet_seq_err",
-    "local_ack_timeout_err", "rnr_nak_retry_err", "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer",
-    "port_xmit_discards", "link_downed",
-))  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------------- switches
 
@@ -319,7 +293,7 @@ def _same_switch(readings: Mapping[str, Any]) -> list[str]:
 def _switch(switch: str, before: Mapping[str, Any], after: Mapping[str, Any], place: dict[str, Any]) -> None:
     """Add the ports of one switch to ``place``, and what each discarded and paused (None: it shows no counter of that).
     Raises UnknownError for a switch of which that is not known."""
-    unread = _unread(before, "before") or _unread(after, "after")
+    unread = _unread(before, "before", nic=False) or _unread(after, "after", nic=False)
     if unread:
         raise UnknownError(f"{switch} was {unread}")
     old, new = before.get("ports") or {}, after.get("ports") or {}
@@ -335,7 +309,7 @@ def _switch(switch: str, before: Mapping[str, Any], after: Mapping[str, Any], pl
         received, sent = (_known(port, first, last, f"{way}_roce_packets") for way in ("tx", "rx"))
         place["by_port"][port] = [sent, received]
         place["neighbors"][port] = sorted({str(each["system"]) for each in neighbors if each.get("system")})
-        for key, counters in (("discards", _SWITCH_DISCARDS), ("pauses", _SWITCH_PAUSES)):
+        for key, counters in _NAMES["switch"].items():
             shown = [counter for counter in counters if counter in last or counter in first]
             place[key] += [] if shown else [None]
             for counter in shown:

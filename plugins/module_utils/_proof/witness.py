@@ -1,7 +1,7 @@
 """What a witness is, and how it comes to its word. Pure, but for the table of all witnesses.
 
-A witness is a function in `witnesses` and an entry in witnesses.yml. It takes all evidence, adds what is doubtful, and
-returns the sentence for the case that nothing is.
+A witness is a function in `witnesses` and an entry in witnesses.yml. It takes all evidence, adds what is doubtful, as
+doubts.yml words it, and returns the sentence for the case that nothing is.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import dataclasses
 import functools
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from .. import _yaml_files as yaml_files
+from .._judge.sentences import Sentences
+from .._results.readers.reading import few
 
 if TYPE_CHECKING:
     from .evidence import Evidence
 
 AGREES, DISAGREES, MISSING, IMPOSSIBLE = "agrees", "disagrees", "missing", "impossible"
 STATES = (AGREES, DISAGREES, MISSING, IMPOSSIBLE)
+_TEXTS = Sentences(__file__, "doubts.yml")
 
 
 class Witness(NamedTuple):
@@ -56,6 +59,16 @@ class Doubts:
     notes: list[str] = dataclasses.field(default_factory=list)
     unseen: list[str] = dataclasses.field(default_factory=list)
     fact: str = ""
+
+    def add(self, code: str, /, **words: Any) -> None:
+        """A doubt as doubts.yml words it."""
+        for kind, text in _TEXTS.say(code, **words).items():
+            getattr(self, kind).append(text)
+
+    def add_if(self, these: Any, code: str, /, **words: Any) -> None:
+        """As `add`, if there is something wrong; ``these``: what it is, of a list the first ones."""
+        if these:
+            self.add(code, these=few(these) if isinstance(these, list) else these, **words)
 
     def says(self, good: str, by: Witness) -> Heard:
         """``good``: the sentence if there is no doubt."""

@@ -21,12 +21,11 @@ from .path_switch import switch_rows
 COLUMNS = ("item", "layer", "where", "expected", "found", "verdict", "remedy")
 VERDICTS = {PROBLEM: "mismatch"}
 MARKS = {OK: "", PROBLEM: "!", UNKNOWN: "?"}  # at the beginning of a line of the table
+Readings = Mapping[str, Mapping[str, Any]]  # switch or host -> what was read there
 ITEMS = ("MTU", "DSCP", "traffic class", "priority", "GID", "link")
 
 
-def rows(
-    switches: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], intent: Intent
-) -> list[Finding]:
+def rows(switches: Readings, nodes: Readings, intent: Intent) -> list[Finding]:
     """Every comparison. ``nodes``: host -> ``nic`` (result of rdma_info) and ``container``.
 
     A container has ``name``, ``env``, ``network_mode``, ``infiniband``, ``mtus`` (or ``mtu``) and ``nccl_version``, as
@@ -88,9 +87,7 @@ def _same_address(ports: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Find
     ]
 
 
-def report(
-    switches: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], intent: Intent
-) -> dict[str, Any]:
+def report(switches: Readings, nodes: Readings, intent: Intent) -> dict[str, Any]:
     """The table as data and as text. ``consistent``: no mismatch; ``complete``: nothing is unknown either."""
     given = rows(switches, nodes, intent)
     said = {level: [_sentence(line) for line in given if line.level == level] for level in (PROBLEM, UNKNOWN)}

@@ -33,7 +33,7 @@ def test_parts_add_up_and_one_that_went_back_is_not_known() -> None:
 
 @pytest.mark.parametrize("name", counters.DAMAGE)
 def test_one_damaged_packet_is_a_fault_of_this_nic(name: str) -> None:
-    (fault,) = counters.faults({5: {name: 1}})
+    (fault,) = counters.joined(FABRIC, [], {5: {name: 1}})
     assert (fault.thing, fault.place.members) == ("damage", (5,)) and f"{name} +1" in fault.text
 
 
@@ -41,7 +41,7 @@ def test_nic_that_loses_far_more_than_its_rail_is_told_and_not_accused() -> None
     grown = {5: {"out_of_sequence": 400}, 1: {"out_of_sequence": 3}, 7: {"packet_seq_err": 999}}
     (note,) = counters.losses(FABRIC, grown)
     assert note.startswith(FABRIC.name(5)) and "out_of_sequence +400" in note and "either end" in note
-    assert counters.faults(grown) == []
+    assert counters.joined(FABRIC, [], grown) == []
 
 
 def test_one_of_two_hosts_that_loses_is_told() -> None:

@@ -20,6 +20,8 @@ SAYS = {
     "of": ("_results/launch/endings.yml", 0, {"rank", "who"}),
     "refusal": ("_judge/refusals.yml", 0, set()),
     "_wrong": ("_preflight/values.yml", 1, {"variable"}),
+    "doubts.add": ("_proof/doubts.yml", 0, set()),
+    "doubts.add_if": ("_proof/doubts.yml", 1, {"these"}),
 }
 FILES = sorted({file for file, _place, _words in SAYS.values()})
 
@@ -37,7 +39,7 @@ def calls() -> Iterator[tuple[str, str, ast.Call]]:
     """Function, code and call, of each code that is written at its call."""
     for path in ROOMS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if name in SAYS and len(node.args) > SAYS[name][1]:
                 code = node.args[SAYS[name][1]]
                 texts = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]

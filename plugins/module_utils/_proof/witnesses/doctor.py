@@ -22,11 +22,9 @@ _SHOWN = 4
 
 def judge(evidence: Evidence, doubts: Doubts) -> str:
     diagnosis = evidence.doctor
-    if not diagnosis:
-        doubts.missing.append("the doctor did not run")
-        return ""
-    if diagnosis.get("failed"):
-        doubts.missing.append(f"it failed: {diagnosis['failed']}")
+    if not diagnosis or diagnosis.get("failed"):
+        doubts.add_if(not diagnosis, "doctor_none")
+        doubts.add_if(diagnosis and diagnosis.get("failed"), "doctor_failed")
         return ""
     findings = rows(diagnosis.get("findings"))
     slow = evidence.speed is not None and evidence.speed.state == BAD

@@ -20,20 +20,19 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     if not isinstance(report, Mapping) or not report:
         doubts.missing.append(str(fabric.get("skipped") or "no check before this run"))
         return ""
-    if report.get("simulated"):
-        doubts.missing.append("its devices or programs were SIMULATED")
+    doubts.add_if(report.get("simulated"), "fabric_simulated")
     at, started = moment(fabric.get("at")), evidence.job.started
     # Too old, or of another time, is as good as none: it says nothing for or against this run.
     if at is None or started is None:
-        doubts.missing.append("when the fabric check was, or when the training ran, is not known")
+        doubts.add("fabric_when")
         return ""
     if not -CLOCK_S <= started - at <= _SLACK_S:
-        doubts.missing.append(f"the fabric check was not in the {_SLACK_S / 60:.0f} minutes before the training")
+        doubts.add("fabric_old", minutes=_SLACK_S / 60)
         return ""
     checked = {short(str(name)) for name in report.get("hosts") or ()}
     job = {short(name) for name in evidence.job.hosts}
     if job - checked or not job:
-        doubts.missing.append(f"not checked: {', '.join(sorted(job - checked)[:4]) or 'which hosts the job had'}")
+        doubts.add("fabric_hosts", hosts=", ".join(sorted(job - checked)[:4]) or "which hosts the job had")
     faults = rows(report.get("faults"))
     for fault in faults:
         hosts = {short(str(name)) for name in fault.get("hosts") or ()}
@@ -43,12 +42,11 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
         (doubts.wrong if path and (not hosts or hosts & job) else doubts.notes).append(text)
     if report.get("complete") is not True:
         lacking = ", ".join(map(str, report.get("missing") or ()))
-        doubts.missing.append("not everything was measured" + (f", no answer from {lacking}" if lacking else ""))
+        doubts.add("fabric_incomplete", silent=f", no answer from {lacking}" if lacking else "")
     elif report.get("ok") is not True and not faults:
-        doubts.missing.append("its report does not say that it is in order")
+        doubts.add("fabric_disorder")
     tests = sum(whole(each.get("tests")) or 0 for each in rows((report.get("measured") or {}).values()))
-    if not tests:
-        doubts.missing.append("nothing was measured in it")
+    doubts.add_if(not tests, "fabric_empty")
     return (
         f"{report.get('form', 'a')} form: {tests:,} measurements between {len(checked)} hosts on "
         f"{report.get('rails')} rail(s), nothing found"

@@ -10,7 +10,6 @@ from typing import Any, Mapping
 
 from ..._results.figures.limits import Comparison
 from ..._results.figures.speed import BAD, LEAST_SHARE, NOT_MEASURED, USUAL_SHARE
-from ..._results.readers.reading import few
 from ..evidence import Evidence
 from ..witness import Doubts
 
@@ -26,15 +25,12 @@ def speed(evidence: Evidence, doubts: Doubts) -> str:
         f"({pace.link_gb_s:.4g} GB/s)"
     )
     if pace.state == BAD:
-        doubts.wrong.append(f"{figure}; less than {100 * pace.least_share:.0f} % is slow")
-        doubts.wrong += [
-            f"{each.host}: its GPU copies {each.gb_s:.4g} GB/s from and to the host, others of its model "
-            f"{each.usual_gb_s:.4g}"
-            for each in pace.slow_copies[:4]
-        ]
+        doubts.add("speed_slow", figure=figure, least=100 * pace.least_share)
+        for each in pace.slow_copies[:4]:
+            doubts.add("speed_copies", host=each.host, gb_s=each.gb_s, usual=each.usual_gb_s)
     elif LEAST_SHARE <= share < USUAL_SHARE:
-        doubts.notes.append("a bit low: sound sites reach 92 to 97 %; look at the settings of NIC and slot")
-    doubts.wrong += _paused(evidence.rdma or {}, pace.least_share)
+        doubts.add("speed_low")
+    doubts.add_if(_paused(evidence.rdma or {}, pace.least_share), "speed_paused")
     fact = f"{100 * share:.0f} % of what the links carry"
     if doubts.wrong:
         doubts.fact = fact
@@ -56,7 +52,7 @@ def _paused(rdma: Mapping[str, Any], least_share: float) -> list[str]:
         share = paused / (times[1] - times[0])
         if share > 1 - least_share:
             found.append(f"{place} ({100 * share:.0f} % of the time)")
-    return [f"pauses of the lossless class held up the data at {few(found)}"] if found else []
+    return found
 
 
 def limits(evidence: Evidence, doubts: Doubts) -> str:
@@ -66,13 +62,11 @@ def limits(evidence: Evidence, doubts: Doubts) -> str:
     doubts.impossible.extend(_above(comparison) for comparison in above if comparison.physical)
     doubts.wrong.extend(_above(comparison) for comparison in above if not comparison.physical)
     if evidence.nodes_given is not None and evidence.nodes_given != len(evidence.job.hosts):
-        doubts.wrong.append(f"limits are given for {evidence.nodes_given} nodes, the job had {len(evidence.job.hosts)}")
+        doubts.add("limits_nodes", given=evidence.nodes_given, hosts=len(evidence.job.hosts))
     physical = [comparison for comparison in known if comparison.physical]
     if not physical:
-        because = next(
-            (each.limit.how for each in evidence.comparisons if each.physical and each.limit.value is None), ""
-        )
-        doubts.missing.append(f"no figure could be compared with a physical limit{because and ' (' + because + ')'}")
+        unknown = [each.limit.how for each in evidence.comparisons if each.physical and each.limit.value is None]
+        doubts.add("limits_none", because=f" ({unknown[0]})" if unknown else "")
         return ""
     closest = max(physical, key=lambda comparison: comparison.ratio or 0.0)
     return (

@@ -18,10 +18,10 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     for key, title in titles.items():
         verified, found = (layers.get(key, {}).get(word) for word in ("verified", "found"))
         if verified is False:
-            doubts.wrong.append(f"not as wanted: {title}")
+            doubts.add("layer_wrong", title=title)
         elif verified is not True:
-            (doubts.unseen if key in OUTSIDE else doubts.missing).append(f"not checked: {title}")
+            doubts.add("layer_unseen" if key in OUTSIDE else "layer_missing", title=title)
         elif key in PER_NODE:
             lacking = sorted(set(evidence.job.hosts) - set(found if isinstance(found, Mapping) else ()))
-            doubts.missing += [f"{title}: not checked on {', '.join(lacking[:4])}"] if lacking else []
+            doubts.add_if(", ".join(lacking[:4]), "layer_nodes", title=title)
     return f"{len(titles) - len(doubts.unseen)} of {len(titles)} layers are as wanted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..._results.readers.reading import few
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, Job, ends, gathered, host_of, rows, short
 from ..witness import Doubts
@@ -14,13 +13,10 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     job = evidence.job
     text = judge_counters(evidence.rdma, evidence.due, doubts)
     places = (evidence.rdma or {}).get("places") or {}
-    strange = sorted(set(places) - set(job.hosts))
-    if strange:
-        doubts.wrong.append(f"they are of {few(strange)}, which took no part")
+    doubts.add_if(sorted(set(places) - set(job.hosts)), "counters_foreign")
     for place, seen in places.items():
-        if seen.get("strange"):
-            doubts.wrong.append(f"{place}: {seen['strange']}")
-        doubts.wrong.extend(f"{place}: {text}" for text in seen.get("replaced") or ())
+        for strange in (seen.get("strange"), *(seen.get("replaced") or ())):
+            doubts.add_if(strange, "reading_strange", place=place)
         _idle(place, len(seen.get("ports") or ()), list(seen.get("idle") or ()), evidence, doubts)
         job.around(place, seen, doubts)
     _identity(places, job, doubts)
@@ -34,14 +30,14 @@ def _identity(places: Mapping[str, Mapping[str, Any]], job: Job, doubts: Doubts)
         identity = seen.get("identity") or {}
         own, expected = host_of(identity, "hostname"), short(job.hosts.get(place, ""))
         if own and expected and own != expected:
-            doubts.wrong.append(f"{place}: its readings are of the host {own}, which is not {expected}")
+            doubts.add("reading_of_other", place=place, own=own, expected=expected)
         for kind, word in (("boots", "boot id"), ("guids", "card"), ("addresses", "address")):
             for value in identity.get(kind) or ():
                 owners.setdefault((word, str(value)), []).append(place)
     for (word, value), nodes in owners.items():
         if len(nodes) > 1:
-            twice = f"two NICs of {nodes[0]}" if len(set(nodes)) == 1 else few(nodes)
-            doubts.wrong.append(f"the {word} {value} is on {twice}")
+            twice = f"two NICs of {nodes[0]}" if len(set(nodes)) == 1 else nodes
+            doubts.add_if(twice, "identity_twice", word=word, value=value)
 
 
 def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Doubts) -> None:
@@ -51,11 +47,8 @@ def _idle(node: str, rails: int, idle: list[str], evidence: Evidence, doubts: Do
     ranks = sum(host_of(rank) == own for rank in evidence.per_rank)
     everywhere = evidence.job.rdma_networks and ranks >= rails
     wanted = idle if everywhere else [port for port in idle if port in channels(evidence, node)]
-    if wanted:
-        doubts.wrong.append(f"{node}: {few(wanted)} carried nothing, although NCCL was set to use it")
-    spare = [port for port in idle if port not in wanted]
-    if spare:
-        doubts.notes.append(f"{node}: NCCL names {few(spare)}, which no channel takes and which carried nothing")
+    doubts.add_if(wanted, "rail_idle", node=node)
+    doubts.add_if([port for port in idle if port not in wanted], "rail_spare", node=node)
 
 
 def channels(evidence: Evidence, node: str) -> set[str]:

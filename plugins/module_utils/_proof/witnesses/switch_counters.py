@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..._results.readers.reading import few
 from ..counters import PACKET_BYTES
 from ..counters import judge as judge_counters
 from ..evidence import Evidence, short
@@ -21,15 +20,14 @@ def judge(evidence: Evidence, doubts: Doubts) -> str:
     text = judge_counters(evidence.switches, evidence.due, doubts)
     for place, seen in ((evidence.switches or {}).get("places") or {}).items():
         nodes = seen.get("nodes")
-        if nodes != len(job.hosts):
-            doubts.wrong.append(f"{place}: counted for {nodes} nodes, the job had {len(job.hosts)}")
         readings = seen.get("readings") or {}
-        if not readings:
-            doubts.missing.append(f"{place}: when it was read is not known")
+        doubts.add_if(nodes != len(job.hosts), "switch_nodes", place=place, nodes=nodes, hosts=len(job.hosts))
+        doubts.add_if(not readings, "switch_time", place=place)
         for switch, times in readings.items():
             job.around(str(switch), times, doubts)
         own = _neighbors(seen, evidence, doubts)
-        doubts.wrong.extend(f"{pair} are one switch: the same ports and counters" for pair in seen.get("same") or ())
+        for pair in seen.get("same") or ():
+            doubts.add_if(pair, "switch_twice")
         if seen.get("received_packets") is not None:
             _partners(seen, (evidence.rdma or {}).get("places") or {}, own, doubts)
     return text
@@ -51,13 +49,12 @@ def _neighbors(seen: Mapping[str, Any], evidence: Evidence, doubts: Doubts) -> i
     ]
     if foreign and len(foreign) == sum(map(bool, neighbors.values())):
         # A card with a system of its own, such as a DPU, gives that system's name.
-        doubts.unseen.append(f"whose ports counted is not known: they lead to {few(foreign)}, no host of the job")
+        doubts.add_if(foreign, "neighbors_unknown")
         return 0
-    if foreign:
-        doubts.wrong.append(f"RoCE packets were counted at {few(foreign)}, no host of the job")
+    doubts.add_if(foreign, "neighbors_foreign")
     absent = [node for node, names in own.items() if not any(names & there for there in neighbors.values())]
     if absent and neighbors and all(neighbors.values()):
-        doubts.wrong.append(f"no port that counted leads to {few(absent)}")
+        doubts.add_if(absent, "neighbors_absent")
     return len(neighbors) if all(names & known for names in neighbors.values()) else 0
 
 
@@ -74,10 +71,7 @@ def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], o
         return
     total = [sum(both[side] for both in nics.values()) for side in (0, 1)]
     if not min(total) or max(total) > (1 + SLACK) * min(total):
-        doubts.wrong.append(
-            f"all NICs together sent {total[0] / 1e9:.3f} GB and received {total[1] / 1e9:.3f} GB: what one sends, "
-            "another one receives"
-        )
+        doubts.add("nics_differ", sent=total[0] / 1e9, received=total[1] / 1e9)
         return
     # What leaves a node came in at its port; acknowledgements of what it received leave it as packets, too.
     most = sum(total) * (1 + SLACK) / min(mtus or {256}) + CONTROL_PACKETS
@@ -85,13 +79,11 @@ def _partners(seen: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], o
         ports = {port: both[side] for port, both in (seen.get("by_port") or {}).items()}
         packets, least = sum(ports.values()), total[side] * (1 - SLACK) / max(mtus or {PACKET_BYTES})
         if not least <= packets <= most:
-            doubts.wrong.append(
-                f"the NICs {word} {total[side] / 1e9:.3f} GB, which are {least:,.0f} to {most:,.0f} packets; the "
-                f"switch counted {packets:,}"
-            )
+            moved = total[side] / 1e9
+            doubts.add("packets_differ", word=word, moved=moved, least=least, most=most, packets=packets)
             return
         if own > len(nics):  # bonds
-            doubts.unseen.append(f"which port counted for which NIC is not known: {len(nics)} NICs, {own} ports")
+            doubts.add("ports_unknown", nics=len(nics), ports=own)
             return
         shares = sorted((both[side] / total[side] for both in nics.values()), reverse=True)
         _shares(ports, shares, word, len(mtus) == 1, doubts)
@@ -102,15 +94,13 @@ def _shares(ports: Mapping[str, int], shares: list[float], word: str, comparable
     packets = sum(ports.values())
     busiest = sorted(ports.items(), key=lambda item: -item[1])
     extra = [port for port, count in busiest[len(shares) :] if count > IDLE_SHARE * packets]
-    if extra:
-        doubts.wrong.append(f"RoCE packets of no host of the job at {few(extra)}")
+    doubts.add_if(extra, "ports_extra")
     if len(ports) < len(shares):
-        doubts.wrong.append(f"{len(shares)} NICs {word} data, packets were counted at {len(ports)} switch ports")
+        doubts.add("ports_few", nics=len(shares), word=word, ports=len(ports))
     elif comparable:
         unlike = [
             f"{port} ({100 * count / packets:.0f} % of the packets)"
             for (port, count), share in zip(busiest, shares)
             if abs(count / packets - share) > SLACK * share + IDLE_SHARE / len(shares)
         ]
-        if unlike:
-            doubts.wrong.append(f"no NIC {word} what was counted at {few(unlike)}")
+        doubts.add_if(unlike, "ports_unlike", word=word)
