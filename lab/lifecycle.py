@@ -90,7 +90,7 @@ def up() -> None:
         if config.SHAPE.ipv6_alone:
             stages.run("gateway", lambda: _gateway(paths))
         stages.together(
-            ("vsphere image", lambda: images.ensure(config.VSPHERE_IMAGE)),
+            ("vsphere", lambda: images.ensure_vsphere(paths)),
             ("node image", _node_image),
             ("registry", lambda: _registry(paths)),
         )

@@ -134,7 +134,7 @@ mutation() { suite mutation -n 0 tests/mutation; }
 # After the site suite, whose second run of the whole site changed nothing, no scenario converges twice, and of the
 # benchmarks, all of which it has measured, one is.
 molecule() {
-  [ -z "${with_lab:-}" ] || local -x MOLECULE_AGAIN=syntax MOLECULE_PARTS=scoring
+  [ -z "${with_lab:-}" ] || local -x MOLECULE_AGAIN=syntax MOLECULE_PARTS=scoring MOLECULE_AFTER=syntax
   suite molecule --ignore="$ON_NODES" tests/integration/molecule
 }
 

@@ -17,6 +17,8 @@ mkdir -p "$cache/.ansible/test/cache" "$cache/.config"
 for settings in .config/pip .pip; do
   [ ! -d "$HOME/$settings" ] || [ "$HOME" = "$cache" ] || ln -sfn "$HOME/$settings" "$cache/$settings"
 done
+# What its environments install is compiled where it is imported, and not all of it by pip.
+[ -e "$cache/.pip" ] || { mkdir "$cache/.pip"; printf '[install]\ncompile = no\n' > "$cache/.pip/pip.conf"; }
 export HOME=$cache
 # It bootstraps pip from a site of its own; the stand-in uses the interpreter's own ensurepip and the machine's index.
 for version in 20_3_4 21_3_1 23_1_2 24_2; do

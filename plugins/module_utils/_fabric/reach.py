@@ -121,8 +121,8 @@ class _Said:
     def samples(self, right: Property, without: set[int]) -> list[Sample]:
         """What the probes say of one property, but for those of some NICs."""
         said = ((way, right(way, entry)) for way, entry in self.probes.items() if without.isdisjoint(way))
-        told = ((way, float(value)) for way, value in said if value is not None)
-        rails = by_key((tuple(map(self.fabric.rail_of, way)), (way, value)) for way, value in told)
+        given = ((way, float(value)) for way, value in said if value is not None)
+        rails = by_key((tuple(map(self.fabric.rail_of, way)), (way, value)) for way, value in given)
         return [
             Sample(tuple(way for way, _value in tests), [value for _way, value in tests]) for tests in rails.values()
         ]

@@ -7,7 +7,8 @@ import pytest
 
 from tests.integration.molecule.scenario import PROFILES, ROOT, WITHOUT, play
 
-# In the order of the data path: a scenario finds what the ones before it have left.
+# In the order of the data path: a scenario finds what the ones before it have left. `run` makes the containers anew as
+# another account, and is the last one.
 ORDER = (
     "stage",
     "switch",
@@ -16,10 +17,10 @@ ORDER = (
     "guest",
     "mesh",
     "container",
-    "run",
     "consistency",
     "benchmark",
     "report",
+    "run",
 )
 # Those with molecule/standing.yml.
 ON_A_SITE = ("run", "consistency", "benchmark")

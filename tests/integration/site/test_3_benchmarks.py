@@ -49,11 +49,10 @@ LEAST = (
     json.dumps(
         {
             "benchmark_id": IDENTITY,
-            # The other paths and advice are options of the same programs: tests/unit/workloads has real ranks.
+            # The other paths and advice are options of the same programs: tests/unit/workloads has real ranks of them.
             "benchmark_bandwidth": {
                 "networks": ["inception-bn"],
-                "paths": ["cpu", "servers", "point_to_point"],
-                "servers": 2,
+                "paths": ["cpu", "point_to_point"],
                 "optimizer": "sgd",
                 "iterations": 3,
                 "warmup": 1,
@@ -120,11 +119,7 @@ def test_every_benchmark_leaves_its_file_from_four_ranks(everything: site_run.Ru
 
 def test_every_sum_over_four_ranks_was_right(everything: site_run.Run) -> None:
     results = [result for result in document(IDENTITY, "bandwidth")["results"] if result["ranks"] == 4]
-    assert {(result["network"], result["path"]) for result in results} == {
-        ("inception-bn", "cpu"),
-        ("inception-bn", "servers"),
-    }
-    assert {result["servers"] for result in results if result["path"].startswith("servers")} == {2}
+    assert {(result["network"], result["path"]) for result in results} == {("inception-bn", "cpu")}
     assert {result["optimizer"] for result in results} == {"sgd"}
     for result in results:
         assert 0 < result["error"] < 1e-6

@@ -140,13 +140,12 @@ def run(world: int, script: str, *options: str) -> tuple[list[int], dict[str, An
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ((), "cpu"),
         (("--staged",), "cpu_staged"),
         (("--optimizer", "sgd"), "cpu"),
         (("--servers", "3", "--optimizer", "sgd"), "servers"),
         (("--servers", "2", "--asynchronous", "--optimizer", "sgd"), "servers_async"),
     ],
-    ids=lambda value: "_".join(value).replace("-", "") or "plain" if isinstance(value, tuple) else value,
+    ids=lambda value: "_".join(value).replace("-", "") if isinstance(value, tuple) else value,
 )
 def test_every_sum_over_the_ranks_is_checked(options: tuple[str, ...], path: str) -> None:
     codes, said, errors = run(3, "bandwidth.py", "--networks", "inception-bn", *options)

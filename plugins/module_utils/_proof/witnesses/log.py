@@ -65,7 +65,7 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
     for key, own in (("num_batches", "batches"), ("batch_size_per_device", "batch_size")):
         values = {str(machine[own]) for machine in evidence.machines if own in machine}
         if values and parameters.get(key) is not None and values != {str(parameters[key])}:
-            doubts.add("size_of_ranks", key=key, logged=parameters[key], told=", ".join(sorted(values)))
+            doubts.add("size_of_ranks", key=key, logged=parameters[key], said=", ".join(sorted(values)))
     job = evidence.job
     keys = ("batch_size_global", "batch_size_per_device", "num_batches")
     (images, each, count), total = (positive(parameters.get(key)) for key in keys), positive(result.get("total"))
@@ -77,7 +77,7 @@ def _sizes(evidence: Evidence, result: Mapping[str, Any], doubts: Doubts) -> Non
         told_s = positive((rank.get("machine") or {}).get("wall_seconds"))
         rate = positive(rank.get("images_per_second"))
         if told_s and rate and each and count and not 1 / _WALL < told_s * rate / (each * count) < _WALL:
-            words = {"count": count, "each": each, "rate": rate, "needed": each * count / rate, "told": told_s}
+            words = {"count": count, "each": each, "rate": rate, "needed": each * count / rate, "said": told_s}
             doubts.add("rank_clock", rank=rank.get("rank"), **words)
     if images and count and total and job.started and job.ended:
         needed, took = images * count / total, job.ended - job.started

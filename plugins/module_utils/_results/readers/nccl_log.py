@@ -118,6 +118,9 @@ class Reader(LogReader[NcclLog]):
         if not log.lines and not log.timeouts:
             self.nothing()
         log.tagged = {rank: str(self._process(process).host) for rank, process in self._tags.items()}
+        for channel in self._channels.values():  # most of their lines went the quick way
+            if channel.process.host is not None and channel.process.pid in self._hosts:
+                self._hosts[channel.process.pid][channel.process.host] += channel.count
         log.hosts = tuple(sorted({self._host(name, pid, 0) for pid in self._hosts for name in [*self._hosts[pid]]}))
         log.ranks = tuple(
             sorted(self._ranks.values(), key=lambda rank: (-rank.nranks, rank.comm, rank.rank, rank.process.name))

@@ -66,7 +66,7 @@ def _rendered(name: str, **values: Any) -> str:
 
 @functools.lru_cache(maxsize=None)
 def _row_of(kind: str) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
-    """What stands in a row of this table, all of it in one expression: there may be thousands of ranks."""
+    """What is in a row of this table, all of it in one expression: there may be thousands of ranks."""
     row: Callable[[Mapping[str, Any]], Sequence[Any]] = _environment().compile_expression(
         f"[{', '.join(f'({text})' for _heading, text in _TABLES[kind])}]"
     )
