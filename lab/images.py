@@ -77,7 +77,9 @@ def ensure_vsphere(paths: config.Paths) -> str:
         return "already there"
     paths.bin.mkdir(parents=True, exist_ok=True)
     # A running simulator keeps the old file; the name has the new one.
-    shutil.copy2(simulators.build_vcenter(), target.with_name("labvsphere.new")).replace(target)
+    fresh = target.with_name("labvsphere.new")
+    shutil.copy2(simulators.build_vcenter(), fresh)
+    fresh.replace(target)
     files.write(mark, json.dumps(wanted))
     return "built by this machine's Go"
 
