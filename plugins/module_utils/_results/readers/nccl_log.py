@@ -20,6 +20,7 @@ from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
 _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
+_COMPLAINTS = 4096  # different problems of a kind that are counted
 _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
@@ -75,6 +76,7 @@ class Reader(LogReader[NcclLog]):
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
+        self._alike: collections.Counter[str] = collections.Counter()  # code -> how many of them
         # Prefix and what is behind the number of a channel -> the channel; of a call: None and None.
         self._usual: dict[tuple[bytes, bytes | None], Channel | None] = {}
         self._last: _Record | None = None
@@ -275,7 +277,10 @@ class Reader(LogReader[NcclLog]):
             previous = mark.end()
         ends = [begin for begin, _start, _record in begun[1:]]
         for (_begin, start, record), end in zip(begun, [*ends, None]):
-            record.text, record.ended = text[start:end].rstrip(), line.ended or end is not None
+            said = text[start:end]
+            if "[repeated " in said or "\x1b" in said:
+                said = LINES["behind"].sub("", said)
+            record.text, record.ended = said.rstrip(), line.ended or end is not None
             yield record
 
     def _host(self, text: str, pid: int, lines: int = 1) -> str:
@@ -531,9 +536,9 @@ class Reader(LogReader[NcclLog]):
     def _problem(self, name: str, **words: Any) -> None:
         # Each once: NCCL repeats an error for every request that it fails.
         problem = self.problems.worded(name, **words)
-        alike = sum(known.code == problem.code for known in self._complaints)
-        if problem not in self._complaints and alike < _WARNINGS:
+        if problem not in self._complaints and self._alike[problem.code] < _COMPLAINTS:
             self._complaints.add(problem)
+            self._alike[problem.code] += 1
             self.problems.put(problem)
 
 
