@@ -17,7 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.results.nccl_shapes import HOSTS, Job
+from tests.unit.results.nccl_shapes import DIED, HOSTS, Job
 
 INFO = "gpu01:1000:2000 [0] NCCL INFO "
 RANK = INFO + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE\n"
@@ -540,13 +540,10 @@ def test_a_log_without_a_rank_is_not_whole() -> None:
 
 
 def test_a_process_that_died_is_a_failure() -> None:
-    for text in (
-        "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n",
-        "srun: error: gpu02: tasks 1-7: Exited with exit code 1\n",
-    ):
-        found = parse(RANK + text)
-        assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
-        assert found.lines == 1
+    for text in DIED:
+        found = parse(f"{RANK}{text}\n")
+        assert [problem.code for problem in found.problems] == ["nccl_failure"]
+        assert (found.problems[0].message, found.lines) == (f"the launcher: {text}", 1)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
+from .census import DEATHS
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -60,8 +61,7 @@ class Reader(LogReader[NcclLog]):
         b"RCCL version",
         b"WorkNCCL(",
         b"last completed work: ",
-        b" exited on signal ",
-        b"srun: error: ",
+        *(word.encode() for word in DEATHS),
     )
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
@@ -109,6 +109,8 @@ class Reader(LogReader[NcclLog]):
         left = [(who, text) for (who, until), texts in self._unsettled.items() if until not in over for text in texts]
         for process, text in [*left, *(() if self._to_point else self._got_over)]:
             self._problem("nccl_failure", process=self._process(process).name, line=text)
+        for said in self.deaths if log.lines else ():
+            self._problem("nccl_failure", process="the launcher", line=said)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
             # ranks on other hosts the log may say nothing.
@@ -203,9 +205,6 @@ class Reader(LogReader[NcclLog]):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        ends = " exited on signal " in line.text or "srun: error: " in line.text
-        if ends and self._log.lines and (died := LINES["died"].search(line.text)):
-            self._problem("nccl_failure", process=died["host"] or died["node"], line=died[0])
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
