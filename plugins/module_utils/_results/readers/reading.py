@@ -240,8 +240,8 @@ class LogReader(Generic[Result]):
         raise NotImplementedError
 
     def _take(self, line: Line) -> None:
-        if len(self.deaths) < _DEATHS and (said := died(line.text)):
-            self.deaths.setdefault(said)
+        if len(self.deaths) < _DEATHS and (death := died(line.text)):
+            self.deaths.setdefault(death)
         if line.dropped:
             said = {"length": len(line.text), "dropped": line.dropped, "start": line.text[:80]}
             self.problems.add("overlong_line", who=who(line.rank), **said)
