@@ -5,6 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 HOSTS = ("gpu01", "gpu02", "gpu03", "gpu04")
+# How launchers say that a process of theirs failed.
+DIED = (
+    "process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault)",
+    "srun: error: gpu02: tasks 1-7: Exited with exit code 1",
+    "slurmstepd: error: *** JOB 7 ON gpu02 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT",
+    "mpirun detected that one or more processes exited with non-zero status",
+    "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    "failed (exitcode: -9) local_rank: 3 (pid: 8)",
+)
 
 
 @dataclasses.dataclass(frozen=True)

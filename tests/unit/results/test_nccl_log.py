@@ -17,7 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.results.nccl_shapes import HOSTS, Job
+from tests.unit.results.nccl_shapes import DIED, HOSTS, Job
 
 INFO = "gpu01:1000:2000 [0] NCCL INFO "
 RANK = INFO + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE\n"
@@ -230,6 +230,38 @@ def test_warning_becomes_a_problem(line: str, code: str) -> None:
     assert [problem.code for problem in found.problems] == [code]
     assert found.problems[0].message.startswith("gpu01:1000: ")
     assert [*found.warnings] == [f"gpu01:1000: {line}"]
+
+
+@pytest.mark.parametrize("event", ["GID table change", "SM change", "client reregistration"])
+@pytest.mark.parametrize("said", ["Got async event :", "mlx5_0:1 Got async error event:"])
+def test_a_change_of_the_network_that_breaks_no_connection_is_kept_and_no_problem(event: str, said: str) -> None:
+    found = parse(RANK + WARN + f"NET/IB : {said} {event}\n")
+    assert (len(found.warnings), found.problems) == (1, ())
+
+
+def test_problems_of_a_kind_are_counted_however_many_they_are() -> None:
+    text = "".join(f"gpu01:{pid}:1 [0] init.cc:1 NCCL WARN Cuda failure 'unknown error'\n" * 2 for pid in range(90))
+    assert [problem.message for problem in parse(text).problems][-1] == "85 more of the kind 'nccl_failure'"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "gpu01:1000:2000 [0] ncclIbInit, 717 NCCL INFO ",
+        "(RayWorkerWrapper pid=1000, ip=192.0.2.1) gpu01:1000:2000 [0] NCCL INFO ",
+    ],
+)
+@pytest.mark.parametrize("behind", ["", " [repeated 3x across cluster] (Ray deduplicates logs)", "\x1b[0m"])
+def test_what_others_print_in_front_of_a_line_and_behind_it_is_no_part_of_it(prefix: str, behind: str) -> None:
+    lines = ["Using network IB", "NCCL_IB_HCA set by environment to mlx5", "NET/IB : Using [0]mlx5_0:1/RoCE [RO]"]
+    found = parse("".join(f"{prefix}{line}{behind}\n" for line in lines))
+    assert {process.name: [*names] for process, names in found.networks.items()} == {"gpu01:1000": ["IB"]}
+    assert (found.hosts, [*found.environment["NCCL_IB_HCA"]]) == (("gpu01",), ["mlx5"])
+    assert [(hca.host, hca.name) for hca in found.hcas] == [("gpu01", "mlx5_0")]
+
+
+def test_a_word_in_brackets_may_stand_for_the_name_of_the_host() -> None:
+    assert parse(RANK.replace("gpu01", "[pod-name]")).hosts == ("[pod-name]",)
 
 
 @pytest.mark.parametrize(
@@ -508,13 +540,10 @@ def test_a_log_without_a_rank_is_not_whole() -> None:
 
 
 def test_a_process_that_died_is_a_failure() -> None:
-    for text in (
-        "mpirun noticed that process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault).\n",
-        "srun: error: gpu02: tasks 1-7: Exited with exit code 1\n",
-    ):
-        found = parse(RANK + text)
-        assert [(problem.code, problem.message[:5]) for problem in found.problems] == [("nccl_failure", "gpu02")]
-        assert found.lines == 1
+    for text in DIED:
+        found = parse(f"{RANK}{text}\n")
+        assert [problem.code for problem in found.problems] == ["nccl_failure"]
+        assert (found.problems[0].message, found.lines) == (f"the launcher: {text}", 1)
 
 
 @pytest.mark.parametrize(
@@ -544,6 +573,7 @@ TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to
         (["NCCL INFO transport.cc:222 -> 2", TO_POINT, "NCCL INFO init.cc:765 -> 2"], DONE),
         (["NCCL INFO Call to connect returned Connection refused, retrying"], DONE),
         (["misc/cudawrap.cc:179 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='')"], DONE),
+        (["misc/nvmlwrap.cc:100 NCCL WARN nvmlInit_v2() failed: Driver/library version mismatch"], DONE),
         (
             ["proxy.cc:1458 NCCL WARN [Service thread] Accept failed Resource temporarily unavailable"],
             "proxy.cc:1521 NCCL WARN [Proxy Service 1] Failed to execute operation Close from rank 1, retcode 3",

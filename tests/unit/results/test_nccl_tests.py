@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_tests
 
 from .logs import codes, log
+from .nccl_shapes import DIED
 
 HEAD = (
     "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
@@ -123,6 +124,13 @@ def test_sound_table_is_good_and_plain_json() -> None:
     data = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert data["tables"][0]["largest"]["busbw"] == 12.0
     assert data["tables"][0]["hosts"] == ["gpu01", "gpu02", "gpu03", "gpu04"]
+
+
+@pytest.mark.parametrize("said", DIED)
+def test_a_run_whose_launcher_says_that_it_failed_is_not_ok(said: str) -> None:
+    found = nccl_tests.read(f"{SOUND}{said}\n").as_dict()
+    assert [(problem["code"], said in problem["message"]) for problem in found["problems"]] == [("failed", True)]
+    assert found["tables"][0]["ok"]
 
 
 def test_several_jobs_of_one_log_are_kept_apart() -> None:

@@ -121,3 +121,19 @@ def test_a_group_of_a_thread_that_began_no_communicator_is_known_by_its_gpus() -
     found = judge(parse(job.text() + groups(job, [(0, 2), (1, 3)], named=True)), 4, HOSTS[:2])
     assert (found.verdict, found.problems, found.within) == ("gdrdma", (), {"p2p": 2})
     assert (0, 2) in {(pair.source, pair.target) for pair in found.pairs}
+
+
+def test_a_process_in_the_place_of_another_is_no_further_rank() -> None:
+    """The others begin a communicator with it; together they are more processes than the job has ranks."""
+    job = Job("2.25.1", hosts=HOSTS[:1], gpus=4)
+    first = re.sub(r"cudaDev (\d) nvmlDev \d busId b1000", r"cudaDev \1 nvmlDev \1 busId \g<1>a000", job.text())
+    again = first.replace("0x65e0bd6ee7449db4", "0x77").replace("gpu01:1000:2000 ", "gpu01:5000:5000 ")
+    found = judge(parse(first + again))
+    assert (found.verdict, found.nranks, found.grouped) == ("not_one_job", 4, False)
+    assert "rank 0 of 4 exists 2 times (gpu01:1000, gpu01:5000)" in found.reason
+    assert found.rank_hosts == dict.fromkeys((1, 2, 3), "gpu01")
+
+
+def test_hosts_of_jobs_that_are_not_one_are_all_named_and_no_rank_is_put_on_one_of_them() -> None:
+    found = judge(parse(Job(hosts=HOSTS[:2], nranks=1, channels=False).text()))
+    assert (found.verdict, found.hosts, found.rank_hosts) == ("not_one_job", HOSTS[:2], {})

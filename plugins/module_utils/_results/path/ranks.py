@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
+import operator
 from typing import Mapping, Sequence
 
 from ..readers.nccl_facts import Channel, Edge, NcclLog, Process, Rank
@@ -45,8 +47,16 @@ class Ranks:
         self.grouped = bool(groups)
         if groups:
             self.nranks, self.world = len(groups), groups
+        self._claims: dict[int, set[Process]] = collections.defaultdict(set)
+        for rank in () if self.grouped else self.whole:
+            if rank.nranks == self.nranks:
+                self._claims[rank.rank].add(rank.process)
         # Looked up once per channel: with thousands of ranks nothing may be searched for there.
-        self.host_of = {number: str(rank.process.host) for number, rank in self.world.items() if rank.process.host}
+        self.host_of = {
+            number: str(rank.process.host)
+            for number, rank in self.world.items()
+            if rank.process.host and len(self._claims[number]) < 2
+        }
         self._number_of = {(rank.process, rank.device): number for number, rank in reversed(self.world.items())}
         self._member_of: dict[tuple[Process, int], list[Rank]] = collections.defaultdict(list)
         # commId, size, rank in it, its GPU or "" for any, its host or "" -> ranks of the world; "?": of unknown GPU
@@ -60,7 +70,8 @@ class Ranks:
                         having.add(self._in_world(rank))
         if not self.world:
             self._hosts_from_channels()
-        self.hosts = tuple(sorted(set(self.host_of.values()) or set(log.hosts)))
+        claimed = {str(process.host) for processes in self._claims.values() for process in processes if process.host}
+        self.hosts = tuple(sorted(claimed or set(self.host_of.values()) or set(log.hosts)))
         heard = {host.lower() for host in self.hosts}
         self.missing_hosts = [name for name in self._wanted_hosts if name.lower() not in heard]
         self.on_each: Mapping[str, int] = collections.Counter(self.host_of.values())
@@ -147,11 +158,7 @@ class Ranks:
 
     def _twice(self) -> str:
         """A rank that several processes claim; empty if there is none."""
-        claims: dict[int, set[Process]] = collections.defaultdict(set)
-        for rank in () if self.grouped else self.whole:
-            if rank.nranks == self.nranks:
-                claims[rank.rank].add(rank.process)
-        for number, processes in sorted(claims.items()):
+        for number, processes in sorted(self._claims.items()):
             if len(processes) > 1:
                 names = ", ".join(sorted(process.name for process in processes))
                 return reason("rank_twice", rank=number, nranks=self.nranks, times=len(processes), processes=names)
@@ -184,6 +191,10 @@ class Ranks:
             parts = [part for part in parts if not part & joined] + [joined.union(*touching)]
         if len(parts) != 1 or len(parts[0]) != len(who):
             return {}
+        # A GPU that has more processes than any group has on it: one of them took the place of another.
+        on_gpu = [collections.Counter(map(_gpu, members.values())) for members in groups]
+        if collections.Counter(map(_gpu, who)) - functools.reduce(operator.or_, on_gpu):
+            return {}
         begun = {(rank.process, rank.device) for rank in self._log.ranks if not rank.complete}
         return {
             number: dataclasses.replace(
@@ -206,3 +217,7 @@ class Ranks:
         channels = self._log.channels
         if channels and all(each.process.tag in (None, each.own_end) for each in channels):
             self.host_of = {**self._log.tagged, **self.host_of}
+
+
+def _gpu(rank: Rank) -> tuple[Process | str | None, str]:
+    return (rank.process.host if rank.bus_id else rank.process), rank.bus_id

@@ -8,6 +8,15 @@ from .tables import Patterns
 
 _SAMPLE = 1 << 16
 _FORMS = Patterns("programs.yml")
+# What is in each line in which a launcher says that a process failed.
+DEATHS = (
+    " exited on signal ",
+    "srun: error: ",
+    "slurmstepd: error: *** ",
+    "exited with non-zero status",
+    "BAD TERMINATION",
+    "failed (exitcode: ",
+)
 
 
 def identify(sample: bytes) -> str | None:
@@ -16,6 +25,12 @@ def identify(sample: bytes) -> str | None:
     marks = (program for words, program in _FORMS.table["magic"].items() if start.startswith(words.lower()))
     found = (program for words, program in _FORMS.table["words"].items() if words in text)
     return next(marks, None) or next(found, None)
+
+
+def died(text: str) -> str:
+    """How a launcher says in this line that a process failed; empty if it does not."""
+    said = _FORMS["died"].search(text) if any(word in text for word in DEATHS) else None
+    return said[0] if said else ""
 
 
 class Census:

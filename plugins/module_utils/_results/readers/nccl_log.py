@@ -13,6 +13,7 @@ import dataclasses
 import re
 from typing import Any, Iterator, Sequence
 
+from .census import DEATHS
 from .nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process, Rank
 from .reading import LogReader, Problem, names
 from .tables import Patterns
@@ -20,6 +21,7 @@ from .tags import Line
 
 _KEPT = 300  # characters of a line that are kept as evidence
 _WARNINGS = 32  # different warnings that are kept; NCCL repeats one per request
+_COMPLAINTS = 4096  # different problems of a kind that are counted
 _ENVIRONMENT_VALUES = 16  # different values per variable
 _PREFIX_WINDOW = 400
 
@@ -59,8 +61,7 @@ class Reader(LogReader[NcclLog]):
         b"RCCL version",
         b"WorkNCCL(",
         b"last completed work: ",
-        b" exited on signal ",
-        b"srun: error: ",
+        *(word.encode() for word in DEATHS),
     )
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
@@ -75,6 +76,7 @@ class Reader(LogReader[NcclLog]):
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
+        self._alike: collections.Counter[str] = collections.Counter()  # code -> how many of them
         # Prefix and what is behind the number of a channel -> the channel; of a call: None and None.
         self._usual: dict[tuple[bytes, bytes | None], Channel | None] = {}
         self._last: _Record | None = None
@@ -107,6 +109,8 @@ class Reader(LogReader[NcclLog]):
         left = [(who, text) for (who, until), texts in self._unsettled.items() if until not in over for text in texts]
         for process, text in [*left, *(() if self._to_point else self._got_over)]:
             self._problem("nccl_failure", process=self._process(process).name, line=text)
+        for said in self.deaths if log.lines else ():
+            self._problem("nccl_failure", process="the launcher", line=said)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
             # ranks on other hosts the log may say nothing.
@@ -204,9 +208,6 @@ class Reader(LogReader[NcclLog]):
             key = said["what"], int(said["number"] or 0)
             if key in self._stuck or len(self._stuck) < _ENVIRONMENT_VALUES:
                 self._stuck.setdefault(key, {}).setdefault(int(said["who"] or said["rank"]), int(said["ms"]) / 1000)
-        ends = " exited on signal " in line.text or "srun: error: " in line.text
-        if ends and self._log.lines and (died := LINES["died"].search(line.text)):
-            self._problem("nccl_failure", process=died["host"] or died["node"], line=died[0])
         for said in LINES["work_done"].finditer(line.text) if "last completed" in line.text else ():
             self._done.setdefault(int(said["who"] or said["rank"]), int(said["number"]))
         if not found and (version := LINES["version"].search(line.text)):
@@ -278,7 +279,10 @@ class Reader(LogReader[NcclLog]):
             previous = mark.end()
         ends = [begin for begin, _start, _record in begun[1:]]
         for (_begin, start, record), end in zip(begun, [*ends, None]):
-            record.text, record.ended = text[start:end].rstrip(), line.ended or end is not None
+            said = text[start:end]
+            if "[repeated " in said or "\x1b" in said:
+                said = LINES["behind"].sub("", said)
+            record.text, record.ended = said.rstrip(), line.ended or end is not None
             yield record
 
     def _host(self, text: str, pid: int, lines: int = 1) -> str:
@@ -534,9 +538,9 @@ class Reader(LogReader[NcclLog]):
     def _problem(self, name: str, **words: Any) -> None:
         # Each once: NCCL repeats an error for every request that it fails.
         problem = self.problems.worded(name, **words)
-        alike = sum(known.code == problem.code for known in self._complaints)
-        if problem not in self._complaints and alike < _WARNINGS:
+        if problem not in self._complaints and self._alike[problem.code] < _COMPLAINTS:
             self._complaints.add(problem)
+            self._alike[problem.code] += 1
             self.problems.put(problem)
 
 

@@ -15,7 +15,7 @@ import statistics
 from typing import Any, Callable, Generic, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
 from ..._yaml_files import Beside
-from .census import Census
+from .census import Census, died
 from .tags import Demultiplexer, Line, bare
 
 PIECE = 1 << 20
@@ -26,6 +26,7 @@ _PER_CODE = 5
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _TEXTS = Beside(__file__, "problems.yml")
 _FAILURES = Beside(__file__, "failures.yml")
+_DEATHS = 32  # different ones that are kept
 
 Source = Union[str, bytes, Iterable[Union[str, bytes]]]
 
@@ -193,6 +194,7 @@ class LogReader(Generic[Result]):
         self.census = Census()
         self.problems = Problems(self.name)
         self.demultiplexer = Demultiplexer(self.needles)
+        self.deaths: dict[str, None] = {}  # what launchers say of processes that failed
 
     @classmethod
     def read(cls, source: Source, *options: Any, **named: Any) -> Result:
@@ -238,6 +240,8 @@ class LogReader(Generic[Result]):
         raise NotImplementedError
 
     def _take(self, line: Line) -> None:
+        if len(self.deaths) < _DEATHS and (death := died(line.text)):
+            self.deaths.setdefault(death)
         if line.dropped:
             said = {"length": len(line.text), "dropped": line.dropped, "start": line.text[:80]}
             self.problems.add("overlong_line", who=who(line.rank), **said)
@@ -292,6 +296,8 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
     def several(self, name: str, parts: Iterable[Part], measured: Any, **more: Any) -> Several[Part]:
         """The result; if nothing was measured, it says so."""
         self.problems.add_if(self.left_out, f"too_many_{name}", most=self.MOST, left_out=self.left_out)
+        for said in self.deaths if measured else ():
+            self.problems.add("failed/launched", said=said)
         if not measured and not self.problems:
             self.nothing()
         return Several(name, tuple(parts), self.problems.all(), more)
