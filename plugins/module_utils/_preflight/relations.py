@@ -98,7 +98,7 @@ def _wrong(said: Said, code: str, value: str = "", variable: str = "", **words: 
 def _needs(said: Said, unclear: Any) -> Wrong:
     for row in table("needs"):
         given = row["given"]
-        first = next(iter(given))
+        first, *_others = given
         met = all(str(said(name)) == value if value else said(name) for name, value in given.items())
         if said.own(first) is None or not met:  # a default asks for nothing
             continue

@@ -539,6 +539,14 @@ def test_a_log_without_a_rank_is_not_whole() -> None:
     assert not judge(found).problems
 
 
+@pytest.mark.parametrize(
+    "place", ["init.cc:544 ", "openPlugin(), plugin/open.cc:102 ", "0.3 find(), misc/socket.cc:14 "]
+)
+def test_a_line_that_names_its_place_in_the_source_keeps_its_host(place: str) -> None:
+    found = parse(f"gpu01:100:101 [0] {place}NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:192.0.2.1<0>\n")
+    assert (found.hosts, [hca.host for hca in found.hcas]) == (("gpu01",), ["gpu01"])
+
+
 def test_a_process_that_died_is_a_failure() -> None:
     for text in DIED:
         found = parse(f"{RANK}{text}\n")
@@ -678,7 +686,8 @@ OLDER = (
 
 
 @pytest.mark.parametrize(
-    ("status", "done", "completed"), [(STATUS, -1, -1), (STATUS, 6, 6), (OLDER, 6, 6), ("", 0, None)]
+    ("status", "done", "completed"),
+    [(STATUS, -1, -1), (STATUS, 6, 6), (OLDER, 6, 6), (STATUS, 94850624599232, None), ("", 0, None)],
 )
 def test_collective_that_was_given_up_is_named_with_its_ranks(status: str, done: int, completed: int | None) -> None:
     times = {0: 600081, 3: 600088}

@@ -135,7 +135,9 @@ class Reader(LogReader[NcclLog]):
 
     def _timeouts(self) -> None:
         for (call, number), ranks in self._stuck.items():
-            last = min((self._done[rank] for rank in ranks if rank in self._done), default=None)
+            # What is larger than the call that hangs was never filled in.
+            done = [self._done[rank] for rank in ranks if rank in self._done and not 0 < number <= self._done[rank]]
+            last = min(done, default=None)
             waited, who = max(ranks.values()), sorted(ranks)
             said = {"call": call, "number": number, "seconds": waited, "ranks": names(who)}
             self._log.timeouts.append({**said, "ranks": who, "completed": last})
