@@ -79,6 +79,23 @@ def test_a_vcenter_that_restarts_at_the_end_of_the_wait_is_asked_again_for_a_min
     assert guests.down == {"vm-1": "gpu01"} and 50.0 <= site.time.now < 55.0
 
 
+def test_a_refused_shutdown_is_an_error_and_the_guest_counts_as_not_asked() -> None:
+    site = FakeSite(vm=vm_row(power="poweredOn"))
+    site.faults["ShutdownGuest"] = [vmodl.fault.NotSupported()]
+    guests = Guests(site, Timeouts(shutdown=10.0))
+    with pytest.raises(LayerError, match="shut down the guest"):
+        guests.stop(Stop("vm-1", "gpu01", orderly=True, hard_off=False), is_last=True)
+    assert (guests.asked, guests.down) == ({}, {})
+
+
+def test_a_shutdown_that_is_refused_since_another_client_was_faster_is_none() -> None:
+    site = FakeSite(vm=vm_row(power="poweredOff"))
+    site.faults["ShutdownGuest"] = [vmodl.fault.NotSupported()]
+    guests = Guests(site, Timeouts(shutdown=10.0))
+    guests.stop(Stop("vm-1", "gpu01", orderly=True, hard_off=False), is_last=True)
+    assert guests.down == {"vm-1": "gpu01"}
+
+
 # ---------------------------------------------------------------- the boot
 class Booting(FakeSite):
     """The answer to the request is lost; the host goes down at ``down`` and is back, newly booted, at ``back``."""
