@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 import re
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..._yaml_files import Beside
 from ..readers.reading import picked
@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
     Given = ParamSpec("Given")
 
-_KNOWN = Beside(__file__, "limits.yml")
-ROCE_MTUS_BYTES: Sequence[int] = _KNOWN["roce_mtus"]
-# Generation -> gigatransfers/s per lane, and the share of them that is data.
+# Other modules compute from these when they are imported, where there may be no PyYAML; the rest is in limits.yml.
+ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)  # InfiniBand Architecture Specification volume 1, path MTU
+# Generation -> gigatransfers/s per lane, and the share of them that is data: 8b/10b up to 2.x, 128b/130b up to 5.0, and
+# in 6.0 the 236 TLP bytes of each 256-byte FLIT (PCI Express Base Specification 6.0, chapter 4; 6.0 gives bits, not
+# symbols, per transfer: 64 GT/s is 64 Gbit/s).
 PCIE_GENERATIONS: Mapping[int, tuple[float, float]] = {
-    generation: (rate, data / sent) for generation, (rate, data, sent) in _KNOWN["pcie"].items()
+    1: (2.5, 8 / 10),
+    2: (5.0, 8 / 10),
+    3: (8.0, 128 / 130),
+    4: (16.0, 128 / 130),
+    5: (32.0, 128 / 130),
+    6: (64.0, 236 / 256),
 }
+_KNOWN = Beside(__file__, "limits.yml")
 RESNET50_PARAMETERS = 25_557_032  # this collection's model and torchvision's; workloads/resnet50/model.py checks it
 # Above a limit by more than this is impossible; below it is the clock's and the rounding's business.
 MEASUREMENT_MARGIN = 0.02
