@@ -11,6 +11,7 @@ counted and thrown away), all lines that wait for their end together ``OPEN_LIMI
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
@@ -34,6 +35,7 @@ _FRONT = re.compile(
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
 _LINES = Patterns("tags.yml")
+_words = functools.lru_cache(maxsize=None)(lambda needles: tuple(needle.decode() for needle in needles))
 
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
 _Tag = Tuple[int, int, _Source]  # start, end
@@ -177,7 +179,7 @@ class Demultiplexer:
 
     def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
-            if self.needles is None or line.dropped or any(needle.decode() in line.text for needle in self.needles):
+            if self.needles is None or line.dropped or any(word in line.text for word in _words(tuple(self.needles))):
                 yield line
 
     def _part(self) -> Iterator[Line]:
