@@ -4,6 +4,8 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # A terminal without a UTF-8 locale makes Ansible refuse to start.
 export LC_ALL := C.UTF-8
+# The environments are installed without byte code, so it is written where something is imported.
+unexport PYTHONDONTWRITEBYTECODE
 # What the VMs of the lab have, see lab/shapes: guide (one GPU and one NIC each), rails (two of both, 8 ranks),
 # dual and ipv6 (as guide, with IPv6 beside IPv4 or alone), vcenters (as guide, over two vCenters), vm (two QEMU machines
 # with a kernel of their own).

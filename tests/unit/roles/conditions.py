@@ -72,7 +72,7 @@ def _note(place: pathlib.Path, line: int) -> None:
 
 @functools.cache
 def _of_file(place: pathlib.Path) -> tuple[Found, ...]:
-    return tuple(_tasks(yaml.compose(place.read_text()), [], {}))
+    return tuple(_tasks(yaml.compose(place.read_text(), yaml.SafeLoader), [], {}))
 
 
 @functools.cache

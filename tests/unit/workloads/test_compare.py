@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from tests.system_torch import TORCH_PYTHON as PYTHON
-from tests.system_torch import can_import
+from tests.system_torch import has
 
 SCRIPT = pathlib.Path(__file__).parents[3] / "workloads" / "resnet50" / "compare" / "compare.py"
 
@@ -69,7 +69,7 @@ def test_wrong_options_are_told_without_torch(option: str) -> None:
 
 
 @pytest.mark.skipif(
-    not can_import(PYTHON, "torch, torchvision"),
+    not has(PYTHON, "torch", "torchvision"),
     reason=f"no torch and torchvision in {PYTHON}; name another with ROCEMESH_TORCH_PYTHON",
 )
 def test_ours_and_torchvision_are_measured_and_what_is_missing_is_named(tmp_path: pathlib.Path) -> None:

@@ -20,7 +20,7 @@ from tests.unit.workloads.torch_processes import PYTHON, QUIET, WORKLOADS, free_
 SCRIPT = WORKLOADS / "resnet50" / "resnet50.py"
 
 
-def start(rank: int, world: int, port: int, *options: str) -> subprocess.Popen[str]:
+def start(rank: int, world: int, port: int, *options: str) -> torch_processes.Rank:
     small = ("--batch_size", "2", "--image_size", "64", "--num_batches", "3")
     short = ("--num_warmup_batches", "1", "--display_every", "2")
     return torch_processes.start("resnet50/resnet50.py", rank, world, port, *small, *short, *options)
