@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 HOSTS = ("gpu01", "gpu02", "gpu03", "gpu04")
-# How launchers say that a process of theirs failed.
+# How launchers say that a process of theirs failed, and what says by itself that a process ends.
 DIED = (
     "process rank 1 with PID 0 on node gpu02 exited on signal 11 (Segmentation fault)",
     "srun: error: gpu02: tasks 1-7: Exited with exit code 1",
@@ -13,6 +13,31 @@ DIED = (
     "mpirun detected that one or more processes exited with non-zero status",
     "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
     "failed (exitcode: -9) local_rank: 3 (pid: 8)",
+    "slurmstepd: error: Detected 2 oom_kill event",
+    "gpu02.example.com: rank 7 died from signal 9",
+    "gpu02: rank 7 exited with code 134",
+    "exits with return code = -7",
+    "-- Process 3 terminated with the following error",
+    "process 3 terminated with signal SIGKILL",
+    "CalledProcessError: Command '['/opt/py/bin/python3', '-u', 'a.py']' returned non-zero exit status 3",
+    "command terminated with exit code 137",
+    "worker-7 exited with code 139",
+    "line 7: 4711 Killed",
+    "0: Terminated",
+    "Segmentation fault (core dumped)",
+    "[rank7]: Traceback (most recent call last)",
+    "terminate called after throwing an instance of 'std::bad_alloc'",
+)
+# Lines like them of which none says that the program failed.
+LIVES = (
+    "worker-7 exited with code 0",
+    "gpu02: rank 7 exited with code 0",
+    "run.sh: line 7: 4711 Terminated              nvidia-smi dmon -s u",
+    "run.sh: line 8: 4712 Killed                  nvidia-smi dmon -s p",
+    "    State:          Terminated",
+    "Setting signal handlers: a job that is Killed or Terminated exits at once",
+    "CalledProcessError: Command '['git', 'describe']' returned non-zero exit status 128",
+    "[default0]:Traceback (most recent call last):",
 )
 
 

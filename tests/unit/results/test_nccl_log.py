@@ -17,7 +17,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.reader
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.results.nccl_shapes import DIED, HOSTS, Job
+from tests.unit.results.nccl_shapes import DIED, HOSTS, LIVES, Job
 
 INFO = "gpu01:1000:2000 [0] NCCL INFO "
 RANK = INFO + "comm 0x5 rank 0 nranks 2 cudaDev 0 busId b1000 - Init COMPLETE\n"
@@ -331,6 +331,11 @@ def test_a_host_that_ends_like_another_one_stays_itself() -> None:
     assert parse(lines).hosts == ("gpunode1", "node1")
 
 
+@pytest.mark.parametrize("mark", ["'", '"', "`"])
+def test_a_line_that_a_text_quotes_is_none(mark: str) -> None:
+    assert not parse(f"wanted is {mark}NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0{mark}\n").lines
+
+
 def test_other_programs_info_lines_are_not_nccl() -> None:
     assert parse("2026-01-01 INFO starting\nworker:1:2 INFO step 3 done via NET/IB/0\n[0] INFO x\n").lines == 0
 
@@ -540,7 +545,15 @@ def test_a_log_without_a_rank_is_not_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["init.cc:544 ", "openPlugin(), plugin/open.cc:102 ", "0.3 find(), misc/socket.cc:14 "]
+    "place",
+    [
+        "init.cc:544 ",
+        "openPlugin(), plugin/open.cc:102 ",
+        "0.3 find(), misc/socket.cc:14 ",
+        "int make_it(nccl_net_t*, const char**, uint16_t):77 ",
+        "static ncclResult_t net::init(logger_t &):7 ",
+        "ncclResult_t end_it():96 ",
+    ],
 )
 def test_a_line_that_names_its_place_in_the_source_keeps_its_host(place: str) -> None:
     found = parse(f"gpu01:100:101 [0] {place}NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:192.0.2.1<0>\n")
@@ -551,7 +564,30 @@ def test_a_process_that_died_is_a_failure() -> None:
     for text in DIED:
         found = parse(f"{RANK}{text}\n")
         assert [problem.code for problem in found.problems] == ["nccl_failure"]
-        assert (found.problems[0].message, found.lines) == (f"the launcher: {text}", 1)
+        assert (found.problems[0].message, found.lines) == (f"the job: {text}", 1)
+
+
+@pytest.mark.parametrize("text", LIVES)
+def test_a_line_like_those_of_a_death_is_none(text: str) -> None:
+    assert parse(f"{RANK}{text}\n").good
+
+
+# Two communicators of one process, as a release prints them that does not say when it begins one.
+TREES = "gpu01:1000:{} [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1\n"
+BOTH = "gpu01:1000:{} [0] NCCL INFO comm 0x{} rank 0 nranks 1 cudaDev 0 busId b1000 - Init COMPLETE\n"
+
+
+@pytest.mark.parametrize("thread", [2000, 2001])
+def test_a_second_communicator_that_plans_and_does_not_finish_is_a_problem(thread: int) -> None:
+    text = TREES.format(2000) + BOTH.format(2000, 5) + TREES.format(thread)
+    assert [problem.code for problem in parse(text).problems] == ["unfinished"]
+    assert parse(text + BOTH.format(thread, 6)).good
+
+
+def test_a_communicator_that_is_not_finished_leaves_the_path_open() -> None:
+    text = Job("2.7.8").text()
+    assert judge(parse(text)).good
+    assert judge(parse(text + TREES.format(2999))).verdict == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -581,6 +617,13 @@ TO_POINT = "transport.cc:253 NCCL WARN Cannot initialize CollNet, using point-to
         (["NCCL INFO transport.cc:222 -> 2", TO_POINT, "NCCL INFO init.cc:765 -> 2"], DONE),
         (["NCCL INFO Call to connect returned Connection refused, retrying"], DONE),
         (["misc/cudawrap.cc:179 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='')"], DONE),
+        (
+            [
+                "int begin(plugin_t**):7 NCCL WARN NET/OFI Failed to initialize rdma protocol",
+                "int begin(plugin_t**):9 NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
+            ],
+            DONE,
+        ),
         (["misc/nvmlwrap.cc:100 NCCL WARN nvmlInit_v2() failed: Driver/library version mismatch"], DONE),
         (
             ["proxy.cc:1458 NCCL WARN [Service thread] Accept failed Resource temporarily unavailable"],
@@ -651,6 +694,10 @@ def test_nvidias_plugin_may_use_relaxed_ordering_without_saying_so() -> None:
     asked = [("", "IBext"), (" [RO]", "IBext"), ("", "IB")]
     found = [parse(names.format(mark) + used.format(network)).relaxed_ordering for mark, network in asked]
     assert found == [None, True, False]
+
+
+def test_a_line_without_a_nic_says_nothing_of_relaxed_ordering() -> None:
+    assert only("NET/IB : Using [RO]; OOB eth0:192.0.2.1<0>").relaxed_ordering is None
 
 
 def test_channels_over_sharp_that_was_refused_are_none() -> None:

@@ -612,6 +612,14 @@ def test_result_is_plain_data() -> None:
     assert (result["ok"], result["nranks"], result["hosts"]) == (False, 4, list(HOSTS))
 
 
+def test_a_summary_of_all_ranks_is_no_contradiction_where_another_rank_stages() -> None:
+    """With NCCL_LOCAL_REGISTER or NCCL_GRAPH_REGISTER a rank without GPUDirect RDMA makes it GDR 0 on all."""
+    staged, from_gpu = Job("2.24.3", receive=STAGED), Job("2.24.3").rank_lines(1)
+    text = "\n".join([line for rank in (0, 2, 3) for line in staged.rank_lines(rank)] + from_gpu)
+    found = judge(parse(f"{text}\n{staged.prefix(1)}Connected all rings, use ring PXN 0 GDR 0\n"))
+    assert (found.verdict, [problem.code for problem in found.problems]) == ("rdma_via_host", [])
+
+
 def test_sockets_that_were_asked_for_are_a_setting_that_was_kept() -> None:
     extra = ("NCCL_IB_DISABLE set by environment to 1.",)
     said = Job("2.27.5", hosts=HOSTS[:2], send="NET/Socket/0", receive="NET/Socket/0", network="Socket", extra=extra)

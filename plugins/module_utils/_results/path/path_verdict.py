@@ -21,7 +21,7 @@ from ..readers.nccl_facts import Channel, Edge, GdrLine, Hca, NcclLog, Process
 from ..readers.reading import Problem, picked, shown
 from ..readers.reading import names as listed
 from .ranks import Ranks
-from .reasons import TCP, oldest, reason, setting, tcp_setting, why_staged, why_tcp
+from .reasons import TCP, oldest, reason, reasons, setting, tcp_setting, why_staged, why_tcp
 
 NOT_ONE_JOB = "not_one_job"
 SOCKETS = "sockets"
@@ -31,12 +31,6 @@ UNKNOWN = "unknown"
 GDRDMA = "gdrdma"
 ORDER = (NOT_ONE_JOB, SOCKETS, VIA_HOST, RECEIVE_ONLY, UNKNOWN, GDRDMA)
 
-# Ways between two GPUs of one host that lead through the host's memory.
-_STAGED = {
-    "shm": "through shared memory of the host",
-    VIA_HOST: "over a NIC and the host's memory",
-    SOCKETS: "over TCP",
-}
 _SEND_FROM_GPU_BY_DEFAULT = (2, 19)
 # What decides how good a path of GPUDirect RDMA is, and was asked for by a variable.
 SETTINGS = ("NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_TC", "NCCL_TOPO_FILE")
@@ -122,9 +116,7 @@ class _Judge:
         self._failed = next((each.message for each in log.problems if each.code == "nccl_failure"), "")
         self._version = oldest(log.versions)
         self._network = {process: [*names][-1] for process, names in log.networks.items()}
-        self._by_process: dict[Process, list[Channel]] = collections.defaultdict(list)
-        for channel in log.channels:
-            self._by_process[channel.process].append(channel)
+        self._from_gpu = {channel.process for channel in log.channels if channel.gdr}
         self._connected = {entry for entries in log.connected.values() for entry in entries}
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
         # Which processes have lines that fit several hosts, of which end.
@@ -190,6 +182,8 @@ class _Judge:
             reasons += [each for each in (self._disabled(), self._second_network(), self._one_gpu_twice()) if each]
         reasons += self._summaries_that_contradict()
         reasons += self._idle_nics() if pairs else []
+        if pairs and not reasons:
+            reasons = [each.message for each in self._log.problems if each.code == "unfinished"]
         for each in reasons:
             self._problem("incomplete", each)
         if not pairs and not reasons and len(self._ranks.hosts) == 1:
@@ -254,13 +248,12 @@ class _Judge:
             else:
                 yield reason("no_channel_cut" if self._connected else "no_channel", hosts=len(ranks.hosts))
 
-    def _summaries_that_contradict(self) -> list[str]:
-        """Since 2.24 "Connected all rings" says whether every connection of the rank uses GPUDirect RDMA."""
-        for process, summary in self._log.summaries.items():
-            own = [channel for channel in self._by_process[process] if channel.kind == "net"]
-            if summary and summary[1] == 0 and own and all(channel.gdr for channel in own):
-                return [reason("summary_contradicts", process=process.name)]
-        return []
+    def _summaries_that_contradict(self) -> Iterator[str]:
+        """Since 2.24 "Connected all rings" says whether each connection of every rank uses GPUDirect RDMA."""
+        without = [process.name for process, summary in self._log.summaries.items() if summary and not summary[1]]
+        over_net = [channel.gdr for channel in self._log.channels if channel.kind == "net"]
+        if without and over_net and all(over_net):
+            yield reason("summary_contradicts", process=without[0])
 
     def _disabled(self) -> str:
         """NCCL says that a NIC has no GPUDirect RDMA, or none for this GPU, and a channel takes it with GDRDMA. Its
@@ -294,7 +287,7 @@ class _Judge:
         there yet."""
         for process, names in self._log.networks.items():
             tcp = [name for name in names if TCP.search(name)]
-            if tcp and (len(names) > 1 or any(channel.gdr for channel in self._by_process[process])):
+            if tcp and (len(names) > 1 or process in self._from_gpu):
                 return reason("second_network", process=process.name, network=tcp[0])
         was_set = tcp_setting(self._log)
         if was_set and any(each.kind == "net" and not TCP.search(each.network) for each in self._log.channels):
@@ -387,7 +380,7 @@ class _Judge:
 
     def _staged_within(self) -> None:
         """Pairs of one host whose data leave the GPUs' memory on the way."""
-        for kind, how in _STAGED.items():
+        for kind, how in reasons["staged"].items():
             for (source, target), line in sorted(self._within.get(kind, {}).items())[:1]:
                 said = {"source": source, "target": target, "host": self._ranks.host_of[source], "line": line.rstrip()}
                 text = reason("staged_within_host", pairs=len(self._within[kind]), how=how, **said)

@@ -13,11 +13,11 @@ from ..readers.nccl_facts import GdrLine, NcclLog, Process
 
 TCP = re.compile("socket|tcp", re.IGNORECASE)
 _OF_RDMA = re.compile(r"verbs|NET/(?!Socket)|RDMA|\bibv?_", re.IGNORECASE)
-_REASONS = Beside(__file__, "reasons.yml")
+reasons = Beside(__file__, "reasons.yml")
 
 
 def reason(name: str, /, **words: Any) -> str:
-    return str(_REASONS[name].format(**words))
+    return str(reasons[name].format(**words))
 
 
 def oldest(versions: Iterable[str]) -> tuple[int, int] | None:
@@ -71,5 +71,5 @@ def distance_name(version: tuple[int, int] | None, number: int | None) -> str | 
     """PXB, PHB or SYS for the number that this version prints; None if it means something else or is not known."""
     if version is None or number is None:
         return None
-    names: Mapping[int, str] = next((names for since, names in _REASONS["distances"] if [*version] >= since), {})
+    names: Mapping[int, str] = next((names for since, names in reasons["distances"] if [*version] >= since), {})
     return names.get(number)

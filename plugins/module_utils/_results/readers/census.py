@@ -8,14 +8,16 @@ from .tables import Patterns
 
 _SAMPLE = 1 << 16
 _FORMS = Patterns("programs.yml")
-# What is in each line in which a launcher says that a process failed.
+# What is in each line that says that a process failed; see `died` of programs.yml.
 DEATHS = (
-    " exited on signal ",
-    "srun: error: ",
-    "slurmstepd: error: *** ",
-    "exited with non-zero status",
+    "xit",  # exit code, exit status, exited, exits
+    "died from",
+    "erminate",
+    ": error: ",
     "BAD TERMINATION",
-    "failed (exitcode: ",
+    "Killed",
+    "core dumped",
+    "]: Traceback",
 )
 
 
@@ -28,7 +30,7 @@ def identify(sample: bytes) -> str | None:
 
 
 def died(text: str) -> str:
-    """How a launcher says in this line that a process failed; empty if it does not."""
+    """How this line says that a process failed; empty if it does not."""
     said = _FORMS["died"].search(text) if any(word in text for word in DEATHS) else None
     return said[0] if said else ""
 

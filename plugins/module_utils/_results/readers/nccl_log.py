@@ -73,6 +73,7 @@ class Reader(LogReader[NcclLog]):
         self._ranks: dict[tuple[Process, int, int, str, int], Rank] = {}
         self._said: dict[tuple[Process, int | None], Rank] = {}  # what another line of a thread says of its rank
         self._current: dict[tuple[Process, int | None], str] = {}
+        self._planning: dict[tuple[Process, int | None], int] = {}  # thread -> rank for which it plans trees
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
@@ -110,7 +111,7 @@ class Reader(LogReader[NcclLog]):
         for process, text in [*left, *(() if self._to_point else self._got_over)]:
             self._problem("nccl_failure", process=self._process(process).name, line=text)
         for said in self.deaths if log.lines else ():
-            self._problem("nccl_failure", process="the launcher", line=said)
+            self._problem("nccl_failure", process="the job", line=said)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the
             # ranks on other hosts the log may say nothing.
@@ -167,9 +168,8 @@ class Reader(LogReader[NcclLog]):
             for process in [process for process in table if self._process(process) != process]:
                 table[self._process(process)].update(table.pop(process))
         relaxed = self._log.relaxed
-        for process in [process for process in relaxed if self._process(process) != process]:
-            used = relaxed.pop(process)
-            relaxed[self._process(process)] = relaxed.get(self._process(process), False) or used
+        for process in [*relaxed]:
+            relaxed[self._process(process)] = relaxed.get(self._process(process), False) | relaxed.pop(process)
 
     def _layers(self) -> None:
         """Virtual devices (2.24 and later) have the link layer of their parts: NCCL makes none of two (net_ib.cc)."""
@@ -192,7 +192,9 @@ class Reader(LogReader[NcclLog]):
         ranks = self._ranks.values()
         torn = {(rank.nranks, rank.rank) for rank in ranks if rank.complete and rank.process.host is None}
         left = {(rank.nranks, rank.rank) for rank in ranks if not rank.complete}
-        numbers = sorted({rank for size, rank in left - torn if rank not in self._aborted.get(size, ())})
+        # Before 2.17 no line says that a communicator begins.
+        begun = set(self._planning.values()).difference(rank for _size, rank in torn) if ranks else set()
+        numbers = sorted(begun.union(rank for size, rank in left - torn if rank not in self._aborted.get(size, ())))
         if numbers:
             self._problem("unfinished", ranks=names(numbers))
         if self._log.lines and not ranks and not self._complaints:
@@ -264,7 +266,7 @@ class Reader(LogReader[NcclLog]):
             begin, record = mark.start(), _Record(Process(None, None, line.rank), None, mark["level"])
             if prefix is None or (not mark["word"] and prefix["device"] is None):
                 # Without a prefix only NCCL's own word makes it a line of NCCL (quoted logs are often cut so).
-                if not mark["word"] or window.rstrip().endswith(("'", '"')):
+                if not mark["word"] or window.rstrip().endswith(("'", '"', "`")):
                     continue
             elif LINES["quoted"].search(window, 0, prefix.start()) and not LINES["json"].match(text):
                 previous = mark.end()
@@ -397,6 +399,7 @@ class Reader(LogReader[NcclLog]):
         self._ranks[key] = Rank(record.process, rank, nranks, device, bus, comm, complete, bool(split), nvml)
         thread = record.process, record.tid
         if complete:
+            self._planning.pop(thread, None)
             self._got_over.update({(record.process, text): None for text in self._unsettled.pop(thread, ())})
         self._current[thread] = comm
         self._usual.clear()
@@ -444,7 +447,8 @@ class Reader(LogReader[NcclLog]):
                 hcas.setdefault(Hca(host, int(merged["index"]), name, int(first["port"]), first["layer"]))
         for match in LINES["ib_device"].finditer(LINES["ib_merged"].sub("", devices)):
             hcas.setdefault(Hca(host, int(match["index"]), match["name"], int(match["port"]), match["layer"]))
-        self._log.relaxed[process] = self._log.relaxed.get(process, False) or "[RO]" in devices
+        if LINES["ib_device"].search(devices):
+            self._log.relaxed[process] = self._log.relaxed.get(process, False) or "[RO]" in devices
 
     def _rest(self, record: _Record) -> None:
         text, log = record.text, self._log
@@ -476,7 +480,7 @@ class Reader(LogReader[NcclLog]):
                 self._neighbours(record, "ring", whole["number"], list(zip(around, [*around[1:], around[0]])))
         elif text.startswith("Trees "):
             for tree in LINES["tree"].finditer(text):
-                rank = int(tree["rank"])
+                rank = self._planning[record.process, record.tid] = int(tree["rank"])
                 beside = [int(number) for number in [*tree["down"].split("/"), tree["up"]]]
                 pairs = [pair for other in beside for pair in ((other, rank), (rank, other))]
                 self._neighbours(record, "tree", f"{int(tree['number']):02d}", pairs)
