@@ -3,6 +3,7 @@
     python docs/site.py [FOLDER]    # writes HTML to FOLDER (default: .build/site); every warning is an error
     python docs/site.py --reference # writes docs/reference.md from the modules' and roles' own documentation
     python docs/site.py --check     # exit status 1 if docs/reference.md is not current
+    python docs/site.py --dry       # reads every page, follows every link, and writes no HTML
 
 The pages keep their places in the repository, so their links to each other hold. A link to a file that is no page leads
 to the repository. The site's contents are the links of docs/index.md: a page without a link there is an error.
@@ -95,7 +96,7 @@ def stage(tree: pathlib.Path) -> None:
     (tree / "conf.py").write_text(CONF, encoding="utf-8")
 
 
-def build(target: pathlib.Path) -> int:
+def build(target: pathlib.Path, builder: str = "html") -> int:
     with tempfile.TemporaryDirectory(prefix="rocemesh-site-") as name:
         tree = pathlib.Path(name)
         stage(tree)
@@ -106,12 +107,12 @@ def build(target: pathlib.Path) -> int:
                 *[tools / "antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"],
                 *["--dest-dir", tree / "plugins", "rocemesh.multinode"],
             ],
-            [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", tree, target],
+            [sys.executable, "-m", "sphinx", "-b", builder, "-q", "-W", "--keep-going", "-j", "auto", tree, target],
         ):
             done = subprocess.run([str(part) for part in command], cwd=ROOT, check=False)
             if done.returncode:
                 return done.returncode
-    print(f"{target}/docs/index.html")
+    print(f"{target}/docs/index.html" if builder == "html" else "no warning")
     return 0
 
 
@@ -147,6 +148,9 @@ def main(arguments: list[str]) -> int:
         current = page.read_text(encoding="utf-8") == reference()
         print("docs/reference.md is current" if current else "docs/reference.md: run python docs/site.py --reference")
         return 0 if current else 1
+    if arguments == ["--dry"]:
+        with tempfile.TemporaryDirectory(prefix="rocemesh-site-") as nothing:
+            return build(pathlib.Path(nothing), "dummy")
     return build(pathlib.Path(arguments[0] if arguments else ROOT / ".build" / "site").resolve())
 
 

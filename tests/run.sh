@@ -83,7 +83,7 @@ lint() {
   count syntax syntax
   count ansible-lint env PATH="$PWD/tests/lint:$PATH" ansible-lint --offline
   count docs antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self .
-  count docs-site env ANSIBLE_COLLECTIONS_PATH=collections python docs/site.py
+  count docs-site env ANSIBLE_COLLECTIONS_PATH=collections python docs/site.py --dry
   local prose=(./*.md docs roles playbooks inventories plugins/modules plugins/action plugins/filter lab/README.md)
   count codespell codespell "${prose[@]}"
   count typos typos "${prose[@]}"
@@ -105,7 +105,7 @@ integration() {
   local in_company=yes
   # A file stays with one worker: what its fixtures play or build once is not played once per worker.
   suite integration -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/integration/site \
-    --ignore=tests/integration/molecule "${LONG[@]/#/--ignore=}" "${ALONE[@]/#/--deselect=}" tests/integration
+    --ignore=tests/integration/molecule "${LONG[@]/#/--deselect=}" "${ALONE[@]/#/--deselect=}" tests/integration
 }
 alone() { suite integration-alone -n 0 "${ALONE[@]}"; }
 # Four ranks of torch, rates of links, runs that hang: what measures time wants the cores for itself.
@@ -116,12 +116,15 @@ ALONE=(
   tests/integration/handoff/test_slurm.py
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
 )
-# Driver installations that are interrupted and finished, and Podman on a throw-away Debian: minutes each.
+# Driver installations that are interrupted and finished, Podman on a throw-away Debian, one vCenter's login in place of
+# the other's in each of its places: minutes each.
 LONG=(
   tests/integration/nic/test_molecule_profiles.py
   tests/integration/nic/test_full_disk.py
+  tests/integration/nic/test_ofed_guide.py
   tests/integration/nic/test_ofed_profiles.py
   tests/integration/podman
+  tests/integration/vsphere/test_two_vcenters.py::test_mixed_logins_never_change_the_other_vcenter
 )
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
 drivers() { tests/podman_tools.sh; suite drivers -n 2 "${LONG[@]}"; suite drivers-on-nodes -n 0 "$ON_NODES"; }

@@ -59,30 +59,24 @@ def test_a_guest_that_does_not_answer(four: Vcenter, controller: Controller) -> 
 CHANGE = {"text": "ens224: address is 198.51.100.13/24, after the next boot none (/etc/netplan/90-rocemesh-mtu.yaml)"}
 
 
-@pytest.mark.parametrize(
-    ("group", "host", "fact"),
-    [("gpu_vms", "gpu03", {"guest_next_boot": {"differences": [CHANGE]}}),
-     ("esxi_hosts", "esx03", {"window_boot_now": [CHANGE]})],
-    ids=["planned", "since-the-plan"],
-)  # fmt: skip
-def test_guest_that_a_restart_changes_keeps_its_host_up(
-    four: Vcenter, controller: Controller, group: str, host: str, fact: dict[str, object]
-) -> None:
+def test_guest_that_a_restart_changes_keeps_its_host_up(four: Vcenter, controller: Controller) -> None:
+    """Known when the windows are planned, and found once more in the window itself."""
     inventory = json.loads(controller.inventory.read_text())
-    inventory["all"]["children"][group]["hosts"][host] = fact
+    children = inventory["all"]["children"]
+    children["gpu_vms"]["hosts"]["gpu02"] = {"guest_next_boot": {"differences": [CHANGE]}}
+    children["esxi_hosts"]["hosts"]["esx03"] = {"window_boot_now": [CHANGE]}
     controller.inventory.write_text(json.dumps(inventory))
     done = controller.play("reboot.yml", *ALLOW)
     assert done.returncode != 0 and "90-rocemesh-mtu.yaml" in done.stdout, done.stdout
-    assert "esx03" in done.stdout and "rocemesh_accept_boot" in done.stdout
-    assert boots(four) == [1, 1, 0, 1]
+    assert "esx02" in done.stdout and "esx03" in done.stdout and "rocemesh_accept_boot" in done.stdout
+    assert boots(four) == [1, 0, 0, 1]
     assert "rocemesh.lease" not in json.dumps(four.ask("GET", "/fields"))
 
 
-@pytest.mark.parametrize("name", ["esx04", "gpu04"])
-def test_what_a_person_leaves_out_is_no_failure(four: Vcenter, controller: Controller, name: str) -> None:
-    done = controller.play("reboot.yml", *ALLOW, "-e", f"rocemesh_skip_hosts={name}")
+def test_what_a_person_leaves_out_is_no_failure(four: Vcenter, controller: Controller) -> None:
+    done = controller.play("reboot.yml", *ALLOW, "-e", "rocemesh_skip_hosts=gpu03,esx04")
     assert done.returncode == 0 and "named in rocemesh_skip_hosts" in done.stdout, done.stdout
-    assert boots(four) == [1, 1, 1, 0]
+    assert boots(four) == [1, 1, 0, 0]
 
 
 def test_limit_needs_neither_localhost_nor_what_is_outside_of_it(four: Vcenter, controller: Controller) -> None:

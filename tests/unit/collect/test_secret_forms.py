@@ -36,11 +36,10 @@ def test_survives_text_without_secret_is_clean(table: str) -> None:
 
 
 @pytest.mark.parametrize("table", LISTS)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_collect_unknown_secrets_misses_one_percent_at_most(seed: int, table: str) -> None:
+def test_collect_unknown_secrets_misses_one_percent_at_most(table: str) -> None:
     missed, tried = [], 0
     for form in forms(table):
-        text, secrets = form.fill(seed)
+        text, secrets = form.fill(seed=1)
         for encoding, encode in ENCODINGS.items():
             shown = encode(text)
             after = archive.redacted(archive.Pieces({"a.log": shown}), [], ["gpu01"]).texts["a.log"]
