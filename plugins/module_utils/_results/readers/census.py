@@ -75,8 +75,8 @@ class Census:
 
     def said(self, form: str) -> list[str]:
         """The different lines of a form in programs.yml."""
-        lines = self._sample().splitlines()
-        return [*dict.fromkeys(line.strip()[:160] for line in lines if _FORMS[form].search(line))]
+        lines = (line for line in self._sample().splitlines() if _FORMS[form].search(line))
+        return [*dict.fromkeys(line.strip()[:160] for line in lines)]
 
     def ends(self) -> list[str]:
         """What says that the run failed; a traceback of Python does if no result is behind it."""

@@ -163,9 +163,8 @@ class Reader(LogReader[SpeedLog]):
         speed = positive(match["speed"]) or math.nan
         source.sick += math.isnan(speed)
         source.speeds.add(speed)
-        first = window[0] == 0
-        source.windows_of_first_epoch += first
-        if first and match["dialect"] == " Batch[" and len(source.first_epoch) <= self._windows:
+        source.windows_of_first_epoch += window[0] == 0
+        if window[0] == 0 and match["dialect"] == " Batch[" and len(source.first_epoch) <= self._windows:
             source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
 
     def _clock(self, source: Windows, text: str) -> None:

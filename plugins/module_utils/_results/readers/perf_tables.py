@@ -45,6 +45,7 @@ class Table:
 class Reader(PartsReader[Table]):
     name = "perf_tables"
     wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
+    page = True
     _heading: str | None = None
     _item: str | None = None
     _header: tuple[str, ...] | None = None

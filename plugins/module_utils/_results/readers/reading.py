@@ -188,6 +188,7 @@ class LogReader(Generic[Result]):
     name = ""  # of the reader in problems.yml
     wants = ""  # what is looked for, for the message of a log without it
     needles: Sequence[bytes] | None = None
+    page = False  # what is read is a page, and what failed in it is no run of its tables
 
     def __init__(self, expected_ranks: int | None = None) -> None:
         self.expected_ranks = expected_ranks
@@ -257,7 +258,7 @@ class LogReader(Generic[Result]):
 
     def ended(self, measured: Any) -> None:
         """Say what is said of a failure of the run; if nothing was measured and nothing is wrong, what there is."""
-        for said in dict.fromkeys((*self.deaths, *self.census.ends())) if measured else ():
+        for said in dict.fromkeys((*self.deaths, *self.census.ends())) if measured and not self.page else ():
             self.problems.add("failed/launched", said=said)
         if not measured and not self.problems:
             self.nothing()

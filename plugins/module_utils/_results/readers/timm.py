@@ -77,8 +77,7 @@ class Reader(PartsReader[Measured]):
             return
         voice = self._voices.setdefault(line.rank, _Voice())
         if said := _LINES["precision"].search(text):
-            name = said["precision"]
-            voice.precision, voice.layout = _LINES.table["formats"].get(name, name), said["layout"]
+            voice.precision, voice.layout = (_LINES.table["formats"].get(word, word) for word in said.groups())
         elif reduced := _LINES["reduced"].search(text):
             self.problems.add("batch_reduced", who=who(line.rank), batch=reduced["batch"])
         elif text == _DELIMITER:
