@@ -83,7 +83,7 @@ class Census:
         ends = [*filter(None, (died(line[:2000]) for line in self._sample().splitlines())), *self.said("ended")]
         before, mark, behind = self._sample().rpartition("Traceback (most recent call last)")
         if mark and "ignored in" not in before[-200:] and not _FORMS["result"].search(behind):
-            ends += _FORMS["exception"].findall(behind)[:1] or [mark]
+            ends += _FORMS["exception"].findall(behind)[:1] or ([] if ends else [mark])
         return ends
 
     def _sample(self) -> str:
