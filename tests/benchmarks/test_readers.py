@@ -98,7 +98,7 @@ NOISE = "".join(
 )
 HEAD = "".join(
     f"[1,0]<stdout>:{line}\n"
-    for line in ("Model:       resnet50", "Batch size:  32 global", "             8 per device", "Num batches: 100")
+    for line in ("Model:       resnet50", "Batch size:  32 global", "             8 per device", "Num batches: 9000000")
 )
 
 

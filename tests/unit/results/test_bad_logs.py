@@ -104,6 +104,55 @@ def test_rows_of_a_shape_that_is_not_known_are_shown_and_nothing_is_said_to_hang
     assert ("hung" in problem["message"]) is not bool(row)
 
 
+# --------------------------------------------------------------------------------------------------- runs that failed
+
+TRACE = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    step()\n'
+ENDS = {
+    "process rank 1 with PID 0 on node gpu02 exited on signal 9 (Killed)": "exited on signal 9",
+    "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD": "MPI_ABORT",
+    "Primary job  terminated normally, but 1 process returned": "Primary job",
+    "Process 2 exit with status code 1.": "status code 1",
+    "clush: gpu02: exited with exit code 3": "exit code 3",
+    "##[error]Process completed with exit code 1.": "exit code 1",
+    "=>> PBS: job killed: walltime 610 exceeded limit 600": "walltime 610",
+    '{"error":"exit status 3","level":"fatal"}': "exit status 3",
+    "[gpu02:71:0:71] Caught signal 11 (Segmentation fault: address not mapped)": "Caught signal 11",
+    f"{TRACE}RuntimeError: out of memory\nLast error:\n": "RuntimeError: out of memory",
+    f"{TRACE}Exception": "Exception",
+    f"[rank1]: {TRACE}[rank1]: torch.DistError: closed": "torch.DistError: closed",
+    f"{TRACE.splitlines()[0]}": "Traceback",
+}
+LIVES = (
+    f"Exception ignored in: <function Pool.__del__ at 0x7f>\n{TRACE}TypeError: 'NoneType' object is not callable",
+    "clush: gpu02: exited with exit code 0",
+    "the job was killed by hand last week, this one was not",
+)
+# NCCL's reader has its own words for it; the tables of a page are of no run.
+OTHERS = [name for name in READERS if name not in ("nccl_log", "perf_tables")]
+
+
+@pytest.mark.parametrize(("name", "end"), list(itertools.product(OTHERS, ENDS)))
+def test_a_run_that_says_at_its_end_that_it_failed_is_not_ok(name: str, end: str) -> None:
+    found = READERS[name](f"{(LOGS / OWN[name]).read_text()}\n{end}\n").as_dict()
+    failed = [problem["message"] for problem in found["problems"] if problem["code"] == "failed"]
+    assert not found["ok"]
+    assert any(ENDS[end] in message for message in failed)
+
+
+@pytest.mark.parametrize(("name", "line"), list(itertools.product(OTHERS, LIVES)))
+def test_what_others_say_at_the_end_of_a_run_is_no_failure(name: str, line: str) -> None:
+    assert "failed" not in codes(READERS[name](f"{(LOGS / OWN[name]).read_text()}\n{line}\n"))
+
+
+def test_a_failure_in_a_page_is_none_of_its_tables() -> None:
+    assert READERS["perf_tables"](f"{(LOGS / OWN['perf_tables']).read_text()}\n{TRACE}\n").good
+
+
+def test_an_exception_that_the_run_got_over_is_none() -> None:
+    text = f"{TRACE}ImportError: no module named tensorrt\n{(LOGS / OWN['horovod']).read_text()}"
+    assert READERS["horovod"](text).good
+
+
 # ----------------------------------------------------------------------------------------------- endless lines and logs
 
 

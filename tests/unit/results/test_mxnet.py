@@ -235,6 +235,10 @@ def test_mlperf_without_a_speed_is_a_problem() -> None:
         ("".join(f"[1,{rank}]<stdout>:{SPEED}" for rank in range(2)), "several_sources"),
         # Two workers that put no name before their lines.
         (SPEED + SPEED.replace("1.0", "1.1"), "several_sources"),
+        # Two runs, and one that ends within an epoch, where an earlier one has its closing line.
+        (SPEED.replace("[0]", "[3]") + SPEED, "several_sources"),
+        (f"{SPEED}[Epoch 0] time cost: 9.5\n" + SPEED.replace("[0]", "[1]"), "unfinished"),
+        ("[1] Train-mse=1\n".join(["Batch [5] Speed: 1.5 samples/sec Train-mse=1\n"] * 2), "unfinished"),
         ("".join(f"2023-03-22 17:3{minute}:05,378 {SPEED}" for minute in (5, 4)), "clock_backwards"),
         (f"2023-02-30 17:35:05,378 {SPEED}", "clock_backwards"),
         ("".join(f':::MLLOG {{"time_ms": {ms}, "key": "a", "value": 1}}\n' for ms in (2000, 5)), "clock_backwards"),
@@ -247,6 +251,20 @@ def test_problems_of_speed_logs_are_named(text: str, code: str) -> None:
     assert code in codes(result)
     assert not result.good
     json.dumps(result.as_dict(), allow_nan=False)
+
+
+def test_lines_without_a_speed_are_none_of_a_program_that_prints_it_elsewhere() -> None:
+    found = mxnet_speed.read("Epoch[0] Batch[5] avg_epoch_loss=2.5\nEpoch[0] Batch [5]#011Speed: 70.5 samples/sec\n")
+    assert (found.good, found.lines_without_speed, found.windows_of_first_epoch) == (True, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["", "Node[1] ", "[1,4]<stdout>:"])
+def test_a_second_run_of_one_source_has_a_name_of_its_own(name: str) -> None:
+    line = f"{name}Epoch[{{}}] Batch [{{}}]\tSpeed: {{}} samples/sec\n"
+    runs = [line.format(epoch, batch, speed) for speed in (9.0, 9.5) for epoch in (0, 1) for batch in (5, 10)]
+    found = mxnet_speed.read("".join(runs))
+    assert [source.speeds.seen for source in found.sources] == [4, 4]
+    assert "run 2" in found.problems[0].message
 
 
 # ---------------------------------------------------------------------------------------------------------- DLPerf

@@ -382,6 +382,18 @@ def test_the_table_of_the_first_releases_names_its_ranks_and_its_failure() -> No
     assert "unhandled cuda error" in result.problems[0].message
 
 
+@pytest.mark.parametrize("mark", ["", "#  "])
+def test_the_first_releases_have_milliseconds_and_types_of_c(mark: str) -> None:
+    """Also where a page made a comment of each row."""
+    columns = (
+        "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
+    )
+    half = "0.500  4.00  6.00  0e+00"
+    text = f"{HEAD}{columns}{mark}2000000 2000000 char sum {half} {half}\n# Avg bus bandwidth    : 6.0\n"
+    (table,) = (result := nccl_tests.read(text)).parts
+    assert (result.good, table.rows[0].type, table.rows[0].halves[1].time_us) == (True, "char", 500.0)
+
+
 @pytest.mark.parametrize(("size", "reached"), [(2097152, True), (1048576, False)])
 def test_a_table_has_reached_its_last_size(size: int, reached: bool) -> None:
     assert nccl_tests.read(HEAD + row(size)).parts[0].reached is reached

@@ -210,12 +210,14 @@ def test_a_unit_that_the_message_rate_refutes_is_the_other_one(unit: str, row: s
         "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n   4   1000   1.58   1.58   1.58\n",
         "# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n1                       1.20\n",
         "bytes   iters   total       time     MB/sec    usec/xfer\n64  1k  62k  0.00s  72.31  0.89\n",
+        "bytes   #sent   #ack     total       time     MB/sec    usec/xfer\n64  10  =10  1.2k  0.00s  1.31  42.89\n",
     ],
 )
 def test_a_table_of_another_program_is_no_table_of_perftest(table: str) -> None:
     assert codes(perftest.read(table)) == ["no_result"]
-    behind = perftest.read(RULE + TITLE + GBITS + ROW + RULE + table)
-    assert (codes(behind), [len(test.bandwidth) for test in behind.parts]) == ([], [1])
+    for rule in (RULE, ""):
+        behind = perftest.read(RULE + TITLE + GBITS + ROW + rule + table)
+        assert (codes(behind), [len(test.bandwidth) for test in behind.parts]) == ([], [1])
 
 
 @pytest.mark.parametrize(

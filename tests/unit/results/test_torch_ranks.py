@@ -181,6 +181,13 @@ def test_bagua_prints_its_iterations_as_those_of_all_ranks() -> None:
     assert codes(wrong) == ["mean_disagrees"]
 
 
+def test_a_run_of_horovod_that_began_and_measured_nothing_is_one() -> None:
+    head = "Model: resnet50\nBatch size: 32\nNumber of GPUs: 16\n"
+    found = horovod.read(log("horovod_16_gpus.txt") + head)
+    assert ([run.total for run in found.parts], codes(found)) == ([3756.0, None], ["unfinished"])
+    assert codes(horovod.read(head)) == ["no_result"]
+
+
 def test_horovod_says_cpu_as_well() -> None:
     text = log("horovod_16_gpus.txt").replace("GPU", "CPU")
     assert horovod.read(text).parts[0].device == "CPU"

@@ -77,5 +77,16 @@ class Census:
 
     def said(self, form: str) -> list[str]:
         """The different lines of a form in programs.yml."""
-        lines = (self._head + b"\n" + self._tail).decode("utf-8", "replace").splitlines()
-        return [*dict.fromkeys(line.strip()[:160] for line in lines if _FORMS[form].search(line))]
+        lines = (line for line in self._sample().splitlines() if _FORMS[form].search(line))
+        return [*dict.fromkeys(line.strip()[:160] for line in lines)]
+
+    def ends(self) -> list[str]:
+        """What says that the run failed; a traceback of Python does if no result is behind it."""
+        ends = [*filter(None, (died(line[:2000]) for line in self._sample().splitlines())), *self.said("ended")]
+        before, mark, behind = self._sample().rpartition("Traceback (most recent call last)")
+        if mark and "ignored in" not in before[-200:] and not _FORMS["result"].search(behind):
+            ends += _FORMS["exception"].findall(behind)[:1] or ([] if ends else [mark])
+        return ends
+
+    def _sample(self) -> str:
+        return (self._head + b"\n" + self._tail).decode("utf-8", "replace")

@@ -71,13 +71,14 @@ class Reader(PartsReader[Run]):
             run.mean, run.deviation, run.device = number(match["mean"]), number(match["deviation"]), match["device"]
         for match in _LINES["total"].finditer(line.text):
             run = self.open(line.rank, lambda run: run.total is not None)
-            run.total, run.ranks = number(match["total"]), int(match["ranks"])
+            run.total, run.ranks, run.device = number(match["total"]), int(match["ranks"]), match["device"]
 
     def found(self) -> Several[Run]:
-        runs = [run for run in self.parts if run.iterations or run.mean is not None or run.total is not None]
+        measured = any(run.device for run in self.parts)
+        runs = [run for run in self.parts if run.device or (measured and "number_of_gpus" in run.parameters)]
         for run in runs:
             _judge(run, self.expected_ranks)
-        return self.several("runs", runs, bool(runs))
+        return self.several("runs", runs, measured)
 
 
 def _judge(run: Run, expected: int | None) -> None:

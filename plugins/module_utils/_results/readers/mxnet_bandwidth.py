@@ -12,7 +12,6 @@ words with as many as a float has.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import re
 from typing import Any
@@ -90,8 +89,7 @@ class Reader(PartsReader[Run]):
             if "--" in command:
                 self.open(line.rank, lambda run: run.command is not None or run.iterations).command = command
         for match in _LINES["iteration"].finditer(line.text):
-            run = self.open(line.rank, functools.partial(_anew, int(match["iter"])))
-            self._iteration(run, match, line.ended or match.end() < len(line.text))
+            self._iteration(line, match)
 
     def found(self) -> Several[Run]:
         runs = [run for run in self.parts if run.iterations or run.size_mb is not None or run.options]
@@ -99,10 +97,11 @@ class Reader(PartsReader[Run]):
             _judge(run)
         return self.several("runs", runs, any(run.iterations for run in runs))
 
-    @staticmethod
-    def _iteration(run: Run, match: re.Match[str], whole: bool) -> None:
+    def _iteration(self, line: Line, match: re.Match[str]) -> None:
+        count, whole = int(match["iter"]), line.ended or match.end() < len(line.text)
+        # A run begins behind one that was a run, with the first number again.
+        run = self.open(line.rank, lambda run: len(run.iterations) > 1 and count == run.iterations[0].iteration)
         seconds, rate, error = number(match["seconds"]), number(match["rate"]), number(match["error"])
-        count = int(match["iter"])
         if seconds is None or rate is None or not math.isfinite(seconds) or not math.isfinite(rate) or rate < 0:
             run.problems.add("not_finite", iteration=count, line=match[0])
             return
@@ -115,11 +114,6 @@ class Reader(PartsReader[Run]):
             run.iterations.append(Iteration(count, seconds, rate, error if whole else None))
         else:
             run.problems.add("too_many_iterations", most=_ITERATIONS)
-
-
-def _anew(count: int, run: Run) -> bool:
-    """Whether a run begins with this iteration, behind one that was a run: the first number again."""
-    return len(run.iterations) > 1 and count == run.iterations[0].iteration
 
 
 def _judge(run: Run) -> None:

@@ -97,10 +97,8 @@ class Group:
             *("nodes", "gpus_per_node", "gpus"),
             case=case.name,
             runs=[{"run": run, "samples_per_second": figure} for run, figure in sorted(case.runs.items())],
-            average_speed=case.average,
-            median_speed=case.median,
+            **self._speeds(case),
             relative_spread=(max(figures) - min(figures)) / case.median,
-            speedup=self.speedup(case),
             efficiency={
                 "one_gpu": None if one is None else case.median / (case.gpus * one.median),
                 "one_node": None if node is None else case.median / (case.nodes * node.median),
@@ -140,8 +138,7 @@ class Reader(LogReader[Several[Group]]):
                 self._printed[self._case, value["key"]] = number(value["value"])
 
     def found(self) -> Several[Group]:
-        if not self._lines and not self.problems:
-            self.nothing()
+        self.ended(self._lines)
         if len(self.groups) == 1:
             self._compare(next(iter(self.groups.values())))
         return self.scaling()

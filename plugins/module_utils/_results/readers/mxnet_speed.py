@@ -36,7 +36,7 @@ _LINES = Patterns("mxnet_speed.yml")
 @dataclasses.dataclass
 class Windows:
     """What one source said: a tagged rank, a node, or the only one. Speeds in samples/s. ``twin``: above 0 of a further
-    worker without a name, which says another speed of the same batch."""
+    worker or run without a name, which says another speed of the same batch, or goes back to an earlier one."""
 
     rank: int | None
     node: int | None
@@ -47,7 +47,7 @@ class Windows:
     windows_of_first_epoch: int = 0
     sick: int = 0
     clock: float | None = None
-    last: tuple[str, str, str] | None = None  # epoch, batch and speed of the window before
+    last: tuple[int, int, str] | None = None  # epoch, batch and speed of the window before
 
     def as_dict(self) -> dict[str, Any]:
         speeds = finite(self.speeds.entries)
@@ -131,13 +131,15 @@ class Reader(LogReader[SpeedLog]):
         for source in sources:
             problems.add_if(source.sick, "not_finite", count=source.sick, source=_name(source))
         problems.add_if(len(sources) > 1, "several_sources", sources=names(map(_name, sources)))
-        problems.add_if(self._silent, "lines_without_speed", count=self._silent)
+        problems.add_if(self._silent and not sources, "lines_without_speed", count=self._silent)
         if self._throughput.seen:
             self._mlperf["throughput"] = spread(self._throughput.entries)
         status = self._mlperf.get("status")
         problems.add_if(status not in (None, "success"), "aborted", status=status)
-        if not (sources or problems or self._throughput.seen):
-            self.nothing()
+        last = max((source.last[0] for source in sources if source.last), default=0)
+        closed = max(self._epochs, default=self._round - 1 or last)
+        problems.add_if(closed < last, "unfinished", epoch=last, closed=closed)
+        self.ended(sources or self._throughput.seen)
         first = [source for source in sources if source.first_epoch]
         figure = self._figure(first[0]) if len(first) == 1 else None
         windows = sum(source.windows_of_first_epoch for source in sources)
@@ -152,8 +154,8 @@ class Reader(LogReader[SpeedLog]):
 
     def _window(self, source: Windows, match: re.Match[str]) -> None:
         # With several metrics MXNet prints one window once for each of them, in lines that follow each other.
-        window = (match["epoch"], match["batch"], match["speed"])
-        while source.last and source.last[:2] == window[:2] and source.last != window:
+        window = (int(match["epoch"]), int(match["batch"]), match["speed"])
+        while source.last and source.last[:2] >= window[:2] and source.last != window:
             source = self._source(source.rank, source.node, source.twin + 1)
         again, source.last = source.last == window, window
         if again:
@@ -161,20 +163,18 @@ class Reader(LogReader[SpeedLog]):
         speed = positive(match["speed"]) or math.nan
         source.sick += math.isnan(speed)
         source.speeds.add(speed)
-        first = int(match["epoch"]) == 0
-        source.windows_of_first_epoch += first
-        if first and match["dialect"] == " Batch[" and len(source.first_epoch) <= self._windows:
+        source.windows_of_first_epoch += window[0] == 0
+        if window[0] == 0 and match["dialect"] == " Batch[" and len(source.first_epoch) <= self._windows:
             source.first_epoch.append(round(speed, 2) if math.isfinite(speed) else speed)
 
     def _clock(self, source: Windows, text: str) -> None:
         if not (date := _LINES["date"].search(text)):
             return
         try:
-            moment = datetime.datetime.strptime(date["date"], "%Y-%m-%d %H:%M:%S")
+            now = datetime.datetime.fromisoformat(f"{date['date']}.{date['milliseconds']}+00:00").timestamp()
         except ValueError:
             self.problems.add("clock_backwards/no_time", source=_name(source), date=date["date"])
             return
-        now = moment.replace(tzinfo=datetime.timezone.utc).timestamp() + int(date["milliseconds"]) / 1000
         if source.clock is not None and now < source.clock - _CLOCK_SLACK:
             back = source.clock - now
             self.problems.add("clock_backwards", source=_name(source), seconds=back, date=date["date"])
@@ -225,10 +225,9 @@ class Reader(LogReader[SpeedLog]):
 
 
 def _name(source: Windows) -> str:
-    if source.rank is not None:
-        return f"rank {source.rank}"
     name = "the log" if source.node is None else f"node {source.node}"
-    return f"{name} (worker {source.twin + 1})" if source.twin else name
+    name = name if source.rank is None else f"rank {source.rank}"
+    return f"{name} (worker or run {source.twin + 1})" if source.twin else name
 
 
 read = Reader.read

@@ -56,9 +56,9 @@ class Reader(PartsReader[Table]):
         stripped = text.strip()
         if "Test " in stripped or "Invalid number" in stripped or "failure" in stripped:  # may end a row
             self._failure(line.rank, whole)
-        elif stripped[:1].isdigit():
+        elif (row := stripped.lstrip("# "))[:1].isdigit():
             torn = self._torn.pop(line.rank, "")
-            self._row(line, stripped if LINES["row_start"].match(stripped) else f"{torn} {stripped}".strip())
+            self._row(line, row if LINES["row_start"].match(row) else f"{torn} {row}".strip())
         elif stripped.startswith(("#", "Rank ", "nThread ", "size  ", "Out of bounds ", "Avg bus ", "Collective test")):
             self._comment(line.rank, stripped)
         elif (version := LINES["version"].search(stripped)) and (table := self.current.get(line.rank)):
@@ -138,7 +138,7 @@ class Reader(PartsReader[Table]):
                 rank, group, pid, number_at = (int(device[name] or 0) for name in ("rank", "group", "pid", "device"))
                 said = device["host"][:255], pid, number_at, device["bus"], device["model"].strip()[:120]
                 table.devices.append(Device(rank, group, *said))
-        elif words[:2] == ["size", "count"]:
+        elif words[:2] in (["size", "count"], ["bytes", "N"]):
             halves = [index for index, word in enumerate(words) if word in ("time", "cputime")]
             if halves:
                 table.columns, table.rooted = tuple(words[halves[0] :]), "root" in words
@@ -220,7 +220,8 @@ def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -
         words = words[1:]
     if len(words) not in (wide, len(columns)):
         return None
-    out_of_place, in_place = _half(words[:wide]), _half(words[wide:])
+    unit = 1e3 if "res" in columns else 1.0  # the oldest tables have milliseconds
+    out_of_place, in_place = _half(words[:wide], unit), _half(words[wide:], unit)
     if out_of_place is None or (in_place is None and len(words) == 2 * wide):
         return None
     # A program that runs in-place alone leaves the other half blank (src/util.cu, "only do in-place for trace replay").
@@ -230,12 +231,12 @@ def row_of(text: str, columns: Sequence[str] = (), rooted: bool | None = None) -
     return Row(size, count, of, redop, root, out_of_place, in_place, stamp["stamp"] if stamp else None)
 
 
-def _half(words: Sequence[str]) -> Half | None:
-    """``wrong`` may be cut off."""
+def _half(words: Sequence[str], unit: float) -> Half | None:
+    """``wrong`` may be cut off; ``unit``: of the time, in microseconds."""
     time, algbw, busbw, wrong = (number(word) for word in (*words[:4], *[""] * (4 - len(words))))
     if time is None or algbw is None or busbw is None or (wrong is None and words[3:4] not in ([], ["N/A"])):
         return None
-    return Half(time, algbw, busbw, wrong)
+    return Half(time * unit, algbw, busbw, wrong)
 
 
 def _on(places: Iterable[str]) -> str:

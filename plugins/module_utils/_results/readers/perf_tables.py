@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from typing import Any
 
 from .reading import PartsReader, Problems, Several, integer, number, shown
+from .tables import Patterns
 from .tags import Line
 
 _ROWS = 4096
-_HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.{0,200})$")
-_ITEM = re.compile(r"^[-*]\s+(?P<text>\S.{0,200})$")
-_RULE = re.compile(r":?-{3,}:?")
+_LINES = Patterns("perf_tables.yml")
 _FIRST = ("batch", "node_num")
 _WHOLE = (*_FIRST, "gpu_num")
 _SPEEDUP_ROUNDING = 0.0101
@@ -39,13 +37,7 @@ class Table:
     problems: Problems = dataclasses.field(default_factory=lambda: Problems("perf_tables"))
 
     def as_dict(self) -> dict[str, Any]:
-        rows = [
-            {
-                name: int(value) if name.lower() in _WHOLE and value.is_integer() else value
-                for name, value in zip(self.columns, row)
-            }
-            for row in self.rows
-        ]
+        rows = [dict(zip(self.columns, row)) for row in self.rows]
         ok = bool(self.rows) and not self.problems
         return shown(self, "kind", "heading", "device", "columns", "problems", ok=ok, rows=rows)
 
@@ -53,6 +45,7 @@ class Table:
 class Reader(PartsReader[Table]):
     name = "perf_tables"
     wants = "table of speeds (Batch | model ..., or node_num | gpu_num | samples/s)"
+    page = True
     _heading: str | None = None
     _item: str | None = None
     _header: tuple[str, ...] | None = None
@@ -66,9 +59,9 @@ class Reader(PartsReader[Table]):
                 self._cells(tuple(cells), text, line.ended)
                 return
             text = cells[0] if cells else ""
-        if heading := _HEADING.match(text):
+        if heading := _LINES["heading"].match(text):
             self._heading, self._item = heading["text"].strip(), None
-        elif item := _ITEM.match(text):
+        elif item := _LINES["item"].match(text):
             self._item = item["text"].strip()
         if text or self._table is None or self._table.rows:
             self._table = self._header = None
@@ -82,14 +75,15 @@ class Reader(PartsReader[Table]):
     def _cells(self, cells: tuple[str, ...], text: str, ended: bool) -> None:
         if cells[0].lower() in _FIRST:
             self._header, self._table = cells[:64], None
-        elif self._header is not None and all(_RULE.fullmatch(cell) for cell in cells):
+        elif self._header is not None and all(_LINES["rule"].fullmatch(cell) for cell in cells):
             kind = self._kind()
             # DLPerf's tables stand in running text: what is above them is not about them.
             about = (None, None) if kind == "scaling" else (self._heading, self._item)
             self._table = self.begin(None, Table(self._header, about[0], kind, about[1]))
         elif self._table is not None:
-            values = [number(cell) for cell in cells]
-            sound = len(cells) == len(self._table.columns) and None not in values and integer(cells[0]) is not None
+            columns = self._table.columns
+            values = [(name.lower() in _WHOLE and integer(cell)) or number(cell) for name, cell in zip(columns, cells)]
+            sound = len(cells) == len(columns) and None not in values and integer(cells[0]) is not None
             if not sound or (not ended and not text.endswith("|")):
                 self._table.problems.add("unreadable_row", row=text[:160])
             elif len(self._table.rows) < _ROWS:

@@ -156,7 +156,7 @@ class Reader(PartsReader[Test]):
             return
         # A page may have taken the marks away.
         head = text.startswith(("#bytes", "bytes ")) and "iterations" in text and "[" in text
-        if text.startswith("---") or (text[0] == "#" and not head):
+        if text.startswith("---") or (text.startswith(("#", "bytes ")) and not head):
             self._close(line.rank, not text.startswith(("-", "#,")))
             return
         if text[0].isdigit():

@@ -188,6 +188,7 @@ class LogReader(Generic[Result]):
     name = ""  # of the reader in problems.yml
     wants = ""  # what is looked for, for the message of a log without it
     needles: Sequence[bytes] | None = None
+    page = False  # what is read is a page, and what failed in it is no run of its tables
 
     def __init__(self, expected_ranks: int | None = None) -> None:
         self.expected_ranks = expected_ranks
@@ -255,6 +256,13 @@ class LogReader(Generic[Result]):
                 return match[0].strip(), remedy
         return None
 
+    def ended(self, measured: Any) -> None:
+        """Say what is said of a failure of the run; if nothing was measured and nothing is wrong, what there is."""
+        for said in dict.fromkeys((*self.deaths, *self.census.ends())) if measured and not self.page else ():
+            self.problems.add("failed/launched", said=said)
+        if not measured and not self.problems:
+            self.nothing()
+
     def nothing(self) -> None:
         """Say that what was looked for is not there, and what is."""
         found = self.census.describe()
@@ -296,10 +304,7 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
     def several(self, name: str, parts: Iterable[Part], measured: Any, **more: Any) -> Several[Part]:
         """The result; if nothing was measured, it says so."""
         self.problems.add_if(self.left_out, f"too_many_{name}", most=self.MOST, left_out=self.left_out)
-        for said in self.deaths if measured else ():
-            self.problems.add("failed/launched", said=said)
-        if not measured and not self.problems:
-            self.nothing()
+        self.ended(measured)
         return Several(name, tuple(parts), self.problems.all(), more)
 
     def open(self, rank: int | None, done: Callable[[Part], Any]) -> Part:

@@ -295,7 +295,8 @@ class Reader(LogReader[RunResult]):
             if not agree:
                 parts = {"sum": sum_of_ranks, "total": lowest, "percent": 100 * relative}
                 problem("inconsistent_total", ranks=len(ranks), **parts)
-        if not ranks and not totals:
+        self.ended(ranks or totals)
+        if not (ranks or totals or "no_result" in self.problems):
             self.nothing()
         figures = (ranks, totals, lowest, sum_of_ranks, relative, agree, tuple(found.steps.entries), found.parameters)
         return RunResult(*figures, numbered, self.problems.all(), found.steps.seen, found.highest, note)

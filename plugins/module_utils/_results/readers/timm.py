@@ -10,18 +10,15 @@ import csv
 import dataclasses
 import functools
 import json
-import re
 from typing import Any, Mapping
 
 from .reading import RECORD_LIMIT, PartsReader, Several, positive, who
+from .tables import Patterns
 from .tags import Line
 
 _DELIMITER = "--result"
 _LONGEST = 1 << 20  # characters of one result
-_PRECISION = re.compile(r"Benchmarking in (?P<precision>\w{1,20}) precision\. (?P<layout>\w{1,20}) layout\.")
-_REDUCED = re.compile(r"while running benchmark\. Reducing batch size to (?P<batch>\d{1,9}) for retry")
-# timm's words for number formats, and ours.
-_FORMATS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_LINES = Patterns("timm.yml")
 _ROUNDING = 1.02
 NOTE = "timm's benchmark.py: one process, no exchange of gradients"
 
@@ -79,9 +76,9 @@ class Reader(PartsReader[Measured]):
         if line.rank not in self._voices and len(self._voices) >= RECORD_LIMIT:
             return
         voice = self._voices.setdefault(line.rank, _Voice())
-        if said := _PRECISION.search(text):
-            voice.precision, voice.layout = _FORMATS.get(said["precision"], said["precision"]), said["layout"]
-        elif reduced := _REDUCED.search(text):
+        if said := _LINES["precision"].search(text):
+            voice.precision, voice.layout = (_LINES.table["formats"].get(word, word) for word in said.groups())
+        elif reduced := _LINES["reduced"].search(text):
             self.problems.add("batch_reduced", who=who(line.rank), batch=reduced["batch"])
         elif text == _DELIMITER:
             self.problems.add_if(voice.parts is not None, "unfinished", who=who(line.rank))
