@@ -37,8 +37,7 @@ options:
   evidence:
     description:
       - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt).
-      - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces.
-      - Or what roles published, as M(rocemesh.multinode.doctor) takes it.
+      - Or what hosts said and roles published, as M(rocemesh.multinode.doctor) takes it.
     type: dict
     default: {}
   bundle:

@@ -35,9 +35,8 @@ options:
     description:
       - Outputs that were just read, by the name of the piece, for example C(hosts/gpu01/dmesg.txt). Read together with
         O(bundle), if both are given.
-      - Or by host what a loop of commands over a dictionary registered there; its keys name the pieces, and a key
-        C(container/NAME) what was asked inside the container. The same of one command that asks all - C(said), outputs,
-        each below a line C(=== ROCEMESH NAME).
+      - Or by host what one command said that asks all - C(said), the outputs, each below C(=== ROCEMESH NAME), a NAME
+        C(container/NAME) for what was asked inside the container; C(error), why the host did not answer.
       - Or what roles published - C(switches/NAME) switch_observed, C(esxi/NAME) esxi_host_pending, C(vms/NAME)
         gpu_vm_pending, C(vcenter) preflight_reading.
     type: dict

@@ -170,8 +170,7 @@ addresses:
   returned: success, if V(system) is in O(gather)
   type: dict
 listeners:
-  description:
-    - TCP ports that other machines reach, without those of the container of the mesh, as C(ss) prints them.
+  description: TCP ports that other machines reach, without those of the container of the mesh, as C(ss) prints them.
   returned: success, if V(system) is in O(gather)
   type: list
   elements: dict

@@ -13,7 +13,6 @@ from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN
 from .judge import NOT_MY_FIELD, answer
 from .reading import Reading
 
-_NO_COMMAND = 127  # of a shell: no such command
 # 4 and 5 are Ansible's own: a host was unreachable, an option is wrong.
 STATUS = {HEALTHY: 0, FAULTY: 2, CANNOT_TELL: 3, NO_FAULT_SEEN: 6}
 
@@ -126,28 +125,14 @@ def unusable(module: str, error: OSError, options: Mapping[str, Any]) -> str:
 
 
 def evidence_texts(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Name of a piece -> its text. What a host said to many commands (``host_output.py``), or a registered loop of
-    commands, is taken apart, a piece for each command that was there: one that fails says why. A key container/NAME is
-    what was asked inside the container. Facts of the roles (a name with a slash, or vcenter) become the pieces of
-    ``facts.py``. A host that did not answer has a piece that says so, which is trouble."""
+    """Name of a piece -> its text. What a host said to many commands is taken apart (``host_output.py``). Facts of the
+    roles (a name with a slash, or vcenter) become the pieces of ``facts.py``."""
     found: dict[str, str] = {}
-    silent: dict[str, str] = {}
     for name, value in evidence.items():
         if not isinstance(value, Mapping):
             found[name] = str(value)
         elif "/" in name or name == "vcenter":
             found |= facts.pieces(name, value)
-        elif "said" in value:
-            found |= host_output.pieces(name, value)
         else:
-            rows = [row for row in value.get("results") or () if row.get("rc") is not None]
-            if not rows:
-                silent[f"hosts/{name}/answer"] = "unreachable: did not answer"
-            for row in rows:
-                if row["rc"] == _NO_COMMAND:
-                    continue
-                key = row["item"]["key"]
-                # Who is not root may not read the kernel log of many hosts: that is no trouble of the host.
-                said = ("stdout",) if key == "dmesg.txt" else ("stdout", "stderr")
-                found[host_output.place(name, key)] = "\n".join(str(row[part]) for part in said if row.get(part))
-    return {**silent, **found}
+            found |= host_output.pieces(name, value)
+    return found

@@ -19,7 +19,8 @@ def pieces(host: str, answer: Mapping[str, Any]) -> dict[str, str]:
     """``answer``: ``said``, the outputs, each below a line with its name (container/NAME: said inside the container);
     ``at`` and ``since`` in seconds since 1970, ``since`` 0: all that the kernel has logged; ``error``."""
     if not answer.get("said"):
-        error = " ".join(str(answer.get("error") or "").split())
+        unreachable = "did not answer" if answer.get("unreachable") else ""
+        error = " ".join(str(answer.get("error") or unreachable).split())
         return {f"hosts/{host}/{facts.SILENT}": f"unreachable: {error}\n"} if error else {}
     found = sections(str(answer["said"]))
     found.pop(_UPTIME, None)

@@ -80,7 +80,7 @@ KERNEL = {"name": "atsSupport", "type": "Bool", "configured": "TRUE", "runtime":
 ROW = {"asked": "esx01", "problem": "", "maintenance": False, "connection": "connected"}
 VCENTER = {"hosts": [ROW], "vms": [{"asked": "gpu01", "problem": "", "power": "poweredOn"}]}
 RIGHT: dict[str, Any] = {
-    "gpu01": {"results": [{"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}]},
+    "gpu01": {"said": "=== ROCEMESH ulimit.txt\nulimit -l: unlimited"},
     "switches/sw01": SWITCH,
     "esxi/esx01": {"found": [KERNEL]},
     "vms/gpu01": {"changes": [], "power_state": "poweredOn"},

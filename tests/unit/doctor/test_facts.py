@@ -35,8 +35,8 @@ BRIDGE = """2: docker0: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noque
 
 
 def said(command: str, text: str) -> dict[str, Any]:
-    """As the registered reading of a GPU VM."""
-    return {"results": [{"item": {"key": command}, "stdout": text, "rc": 0}]}
+    """As the reading of a GPU VM."""
+    return {"said": f"=== ROCEMESH {command}\n{text}"}
 
 
 def first(evidence: dict[str, Any]) -> tuple[str, str, str, list[str]]:

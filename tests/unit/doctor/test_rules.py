@@ -333,19 +333,16 @@ def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
 
 
 def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
-    good = {"item": {"key": "ulimit.txt"}, "rc": 0, "stdout": "ulimit -l: unlimited"}
-    assert site(gpu01=[good])["verdict"] == "no_fault_seen"
-    assert site(gpu01=[good], gpu02=[])["unknown"][0]["file"] == "hosts/gpu02/answer"
-    broken = {
-        "item": {"key": "nvidia-smi.txt"},
-        "rc": 18,
-        "stdout": "Failed to initialize NVML: Driver/library version mismatch",
-    }
-    found = site(gpu01=[good, broken])
+    good = "=== ROCEMESH ulimit.txt\nulimit -l: unlimited\n"
+    assert site(gpu01=good)["verdict"] == "no_fault_seen"
+    silent = diagnose(None, evidence_texts({"gpu01": {"said": good}, "gpu02": {"unreachable": True}}))
+    assert silent["unknown"][0]["file"] == "hosts/gpu02/answer"
+    broken = "=== ROCEMESH nvidia-smi.txt\nFailed to initialize NVML: Driver/library version mismatch\n"
+    found = site(gpu01=good + broken)
     assert (causes(found), found["findings"][0]["host"]) == (["nvml_mismatch"], "gpu01")
-    empty = {"item": {"key": "ibv_devinfo.txt"}, "rc": 255, "stdout": "", "stderr": "No IB devices found"}
-    assert causes(site(gpu01=[good, empty]))[0] == "guest_ofed_mismatch"
+    empty = "=== ROCEMESH ibv_devinfo.txt\nNo IB devices found\n"
+    assert causes(site(gpu01=good + empty))[0] == "guest_ofed_mismatch"
 
 
-def site(**hosts: list[dict[str, Any]]) -> dict[str, Any]:
-    return diagnose(None, evidence_texts({name: {"results": rows} for name, rows in hosts.items()}))
+def site(**hosts: str) -> dict[str, Any]:
+    return diagnose(None, evidence_texts({name: {"said": text} for name, text in hosts.items()}))

@@ -37,7 +37,6 @@ LIVES = (
     "    State:          Terminated",
     "Setting signal handlers: a job that is Killed or Terminated exits at once",
     "CalledProcessError: Command '['git', 'describe']' returned non-zero exit status 128",
-    "[default0]:Traceback (most recent call last):",
 )
 
 

@@ -9,16 +9,7 @@ from .tables import Patterns
 _SAMPLE = 1 << 16
 _FORMS = Patterns("programs.yml")
 # What is in each line that says that a process failed; see `died` of programs.yml.
-DEATHS = (
-    "xit",  # exit code, exit status, exited, exits
-    "died from",
-    "erminate",
-    ": error: ",
-    "BAD TERMINATION",
-    "Killed",
-    "core dumped",
-    "]: Traceback",
-)
+DEATHS = ["xit", "died from", "erminate", ": error: ", "BAD TERMINATION", "Killed", "core dumped", "]: Traceback"]
 
 
 def identify(sample: bytes) -> str | None:

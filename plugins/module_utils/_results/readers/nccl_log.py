@@ -110,7 +110,7 @@ class Reader(LogReader[NcclLog]):
         left = [(who, text) for (who, until), texts in self._unsettled.items() if until not in over for text in texts]
         for process, text in [*left, *(() if self._to_point else self._got_over)]:
             self._problem("nccl_failure", process=self._process(process).name, line=text)
-        for said in self.deaths if log.lines else ():
+        for said in dict.fromkeys((*self.deaths, *self.census.ends())) if log.lines else ():
             self._problem("nccl_failure", process="the job", line=said)
         for nranks, ranks in self._aborted.items():
             # Up to 2.5 PyTorch ends every group so (pull request 141510); a rank that gives up does it alone. Of the

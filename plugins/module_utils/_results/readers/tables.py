@@ -1,4 +1,4 @@
-"""Shapes of lines: YAML files beside the code. Only the controller has them."""
+"""Shapes of what a program prints: a YAML file beside its reader. Only the controller has them."""
 
 from __future__ import annotations
 
