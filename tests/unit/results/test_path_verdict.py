@@ -51,6 +51,8 @@ def lines(job: Job, *more: str, rank: int = 0) -> str:
     return job.text() + "".join(job.prefix(rank) + line + "\n" for line in more)
 
 
+# Before commId.
+GROUP = Job("2.12.6", hosts=HOSTS[:2]).text()
 CASES = [
     # ------------------------------------------------------------------------------------------ each version's shapes
     *[Case(f"gdrdma-both-ways-{version}", Job(version).text(), "gdrdma", "/GDRDMA") for version in VERSIONS],
@@ -313,6 +315,30 @@ CASES = [
     Case(
         "each-host-for-itself-is-not-one-job",
         Job(hosts=HOSTS[:2], gpus=2, nranks=2, channels=False).text(),
+        "not_one_job",
+        "rank 0 of 2 exists 2 times",
+        ranks=None,
+        hosts=None,
+    ),
+    Case(
+        "ranks-with-gpus-of-their-own-are-groups-or-jobs",
+        GROUP + GROUP.replace(":100", ":300").replace("b1000", "c1000"),
+        "unknown",
+        "rank 0 of 2 exists 2 times on one host",
+        ranks=None,
+        hosts=None,
+    ),
+    Case(
+        "wanted-ranks-that-one-group-has-are-several-jobs",
+        GROUP + GROUP.replace(":100", ":300").replace("b1000", "c1000"),
+        "not_one_job",
+        "rank 0 of 2 exists 2 times",
+        ranks=2,
+        hosts=HOSTS[:2],
+    ),
+    Case(
+        "a-gpu-of-two-processes-is-of-two-runs",
+        GROUP + GROUP.replace(":100", ":300"),
         "not_one_job",
         "rank 0 of 2 exists 2 times",
         ranks=None,

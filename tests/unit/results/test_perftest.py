@@ -53,6 +53,12 @@ def test_gigabits_settings_and_address_of_the_gid() -> None:
     assert (data["gid_index"], data["gids"], data["queue_pairs"]) == (3, ["10.0.0.1"], 4)
 
 
+def test_the_direction_is_not_known_without_the_title() -> None:
+    for title, both in ((TITLE, False), ("", None)):
+        (test,) = perftest.read(RULE + title + SETTINGS + RULE + GBITS + ROW + RULE).parts
+        assert test.as_dict()["bidirectional"] is both
+
+
 def test_mib_is_the_same_unit_as_mb() -> None:
     old = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
     rows = " 65536      1000             11000.00            10900.00             0.174400\n"

@@ -137,7 +137,7 @@ class _Judge:
             return self._done(UNKNOWN, reason("no_known_line" if log.lines else "no_line"), ())
         apart = self._ranks.apart()
         if apart:
-            return self._done(NOT_ONE_JOB, apart, ())
+            return self._done(UNKNOWN if self._ranks.side_by_side else NOT_ONE_JOB, apart, ())
         pairs = self._pairs()
         self._staged_within()
         lacking = self._lacking(pairs)

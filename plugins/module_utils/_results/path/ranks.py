@@ -92,6 +92,15 @@ class Ranks:
         """
         return len(self.world) == self.nranks and len(self.hosts) == 1 and self.crosses_network
 
+    @property
+    def side_by_side(self) -> bool:
+        """Each rank is claimed as often as any other, from GPUs of one host: so are groups of a job without commId."""
+        whole = (rank for rank in self.whole if rank.nranks == self.nranks and rank.bus_id and not rank.comm)
+        gpus = {(rank.rank, *_gpu(rank)) for rank in whole}
+        claims = [len(processes) for processes in self._claims.values()]
+        on_one_host = len({gpu[:2] for gpu in gpus}) == len(claims) and len(gpus) == sum(claims)
+        return on_one_host and len({*claims}) == 1 and self.wanted != self.nranks
+
     def ends(self, channel: Channel) -> tuple[int, int] | None:
         """The ranks of the whole job that a channel line means; None if a host is not known, or several are meant."""
         within = str(channel.process.host) if not channel.direction and channel.kind in ("p2p", "shm") else ""
@@ -158,10 +167,11 @@ class Ranks:
 
     def _twice(self) -> str:
         """A rank that several processes claim; empty if there is none."""
+        why = "rank_beside" if self.side_by_side else "rank_twice"
         for number, processes in sorted(self._claims.items()):
             if len(processes) > 1:
                 names = ", ".join(sorted(process.name for process in processes))
-                return reason("rank_twice", rank=number, nranks=self.nranks, times=len(processes), processes=names)
+                return reason(why, rank=number, nranks=self.nranks, times=len(processes), processes=names)
         return ""
 
     def _named(self, host: str) -> str:

@@ -58,12 +58,12 @@ class Census:
         if not sample.strip():
             return f"there is only white space ({size})"
         if failed := self.failures():
-            return f"found {size}, which tell of a failure: {failed}"
+            return f"found {size}; lines with words of a failure: {failed}"
         first = next(line for line in sample.splitlines() if line.strip())
         return f"found {size}, beginning with {first.decode('utf-8', 'replace')[:120]!r}"
 
     def failures(self) -> str:
-        """The first lines that tell of a failure."""
+        """The first lines with words of a failure; what a run gets over has them, too."""
         return " | ".join(self.said("failed")[:3])
 
     def said(self, form: str) -> list[str]:

@@ -76,7 +76,7 @@ class Test:
 
     title: str | None = None
     verb: str | None = None
-    bidirectional: bool = False
+    bidirectional: bool | None = None
     unit: str | None = None
     settings: dict[str, str] = dataclasses.field(default_factory=dict)
     gids: list[str] = dataclasses.field(default_factory=list)
@@ -100,7 +100,7 @@ class Test:
     def measured(self) -> list[tuple[int, float, float]]:
         """Of each size: microseconds, and GB/s in one direction; 0: not measured."""
         times = [(row.bytes, row.average_us or row.typical_us or 0.0, 0.0) for row in self.latency.values()]
-        ways = 1 + self.bidirectional
+        ways = 2 if self.bidirectional else 1
         return [*((row.bytes, 0.0, row.gigabytes_per_second / ways) for row in self.bandwidth.values()), *times]
 
     @property
