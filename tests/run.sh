@@ -117,13 +117,15 @@ ALONE=(
   tests/integration/mesh/test_open_mpi.py::test_the_training_job_runs_on_all_hosts
 )
 # Driver installations that are interrupted and finished, Podman on a throw-away Debian, one vCenter's login in place of
-# the other's in each of its places: minutes each.
+# the other's in each of its places, two vCenters with eight rails or undone: minutes each.
 LONG=(
+  tests/integration/day2/test_undo_two_vcenters.py
   tests/integration/nic/test_molecule_profiles.py
   tests/integration/nic/test_full_disk.py
   tests/integration/nic/test_ofed_guide.py
   tests/integration/nic/test_ofed_profiles.py
   tests/integration/podman
+  tests/integration/rails/test_two_vcenters.py
   tests/integration/vsphere/test_two_vcenters.py::test_mixed_logins_never_change_the_other_vcenter
 )
 ON_NODES=tests/integration/molecule/test_driver_profiles.py
