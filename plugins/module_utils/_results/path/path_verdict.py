@@ -182,6 +182,8 @@ class _Judge:
             reasons += [each for each in (self._disabled(), self._second_network(), self._one_gpu_twice()) if each]
         reasons += self._summaries_that_contradict()
         reasons += self._idle_nics() if pairs else []
+        changed = [each for each in self._log.warnings if "GID table change" in each]
+        reasons += [reason("gids_changed", line=changed[0])] if pairs and changed else []
         if pairs and not reasons:
             reasons = [each.message for each in self._log.problems if each.code == "unfinished"]
         for each in reasons:
