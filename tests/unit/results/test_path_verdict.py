@@ -53,6 +53,8 @@ def lines(job: Job, *more: str, rank: int = 0) -> str:
 
 # Before commId.
 GROUP = Job("2.12.6", hosts=HOSTS[:2]).text()
+BESIDE = GROUP + GROUP.replace(":100", ":300").replace("b1000", "c1000")
+UNTOLD: dict[str, Any] = {"ranks": None, "hosts": None}
 CASES = [
     # ------------------------------------------------------------------------------------------ each version's shapes
     *[Case(f"gdrdma-both-ways-{version}", Job(version).text(), "gdrdma", "/GDRDMA") for version in VERSIONS],
@@ -322,27 +324,24 @@ CASES = [
     ),
     Case(
         "ranks-with-gpus-of-their-own-are-groups-or-jobs",
-        GROUP + GROUP.replace(":100", ":300").replace("b1000", "c1000"),
+        BESIDE,
         "unknown",
         "rank 0 of 2 exists 2 times on one host",
-        ranks=None,
-        hosts=None,
+        **UNTOLD,
     ),
     Case(
         "wanted-ranks-that-one-group-has-are-several-jobs",
-        GROUP + GROUP.replace(":100", ":300").replace("b1000", "c1000"),
+        BESIDE,
         "not_one_job",
         "rank 0 of 2 exists 2 times",
-        ranks=2,
-        hosts=HOSTS[:2],
+        **PAIR,
     ),
     Case(
         "a-gpu-of-two-processes-is-of-two-runs",
         GROUP + GROUP.replace(":100", ":300"),
         "not_one_job",
         "rank 0 of 2 exists 2 times",
-        ranks=None,
-        hosts=None,
+        **UNTOLD,
     ),
     Case(
         "each-host-for-itself-with-fast-p2p-is-not-one-job",
