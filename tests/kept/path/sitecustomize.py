@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import zipimport
 
-import kept_routing
+import kept_reading
 from kept_code import keeping
 
 _FOLDER = os.environ.get("ROCEMESH_TESTS_KEPT", "")
 if _FOLDER and hasattr(zipimport, "_compile_source"):
     zipimport._compile_source = keeping(_FOLDER, zipimport._compile_source)
-    kept_routing.begin(_FOLDER)
+    kept_reading.begin(_FOLDER)

@@ -224,3 +224,35 @@ def test_a_table_of_ansible_is_read_once_and_another_text_anew(tmp_path: Path) -
     assert table(text, str(tmp_path), {"yaml": None}).stdout == read.stdout, "nothing reads YAML here"
     assert "yaml" in table(text, "", {"yaml": None}).stderr
     assert "2.0" in table(text.replace("1.10", "2.0"), str(tmp_path)).stdout
+
+
+def test_yaml_of_this_tree_is_read_once_and_another_text_or_place_anew(tmp_path: Path) -> None:
+    ask = (
+        "import copy, json, sys, yaml\n"
+        "from ansible.parsing.yaml.loader import AnsibleLoader as loader\n"
+        "from ansible._internal._datatag._tags import Origin, TrustedAsTemplate as trusted\n"
+        "found = yaml.load(trusted().tag(Origin(path=sys.argv[1]).tag(sys.argv[2])), Loader=loader)\n"
+        "copied = copy.deepcopy(found)\n"
+        "assert copied == found and copied is not found and copied['b'] is not found['b']\n"
+        "value = copied['b'][0]\n"
+        "print(json.dumps(found), Origin.get_tag(value), trusted.is_tagged_on(value))"
+    )
+    tree = str(plays.ROOT / "roles" / "none.yml")
+    text = "a: 1\nb: ['{{ c }}', 2.5]\n"
+
+    def said(path: str, text: str, folder: Path | str) -> str:
+        words = [sys.executable, "-c", ask, path, text]
+        there = {**os.environ, kept.FOLDER: str(folder)}
+        done = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
+        return done.stdout or done.stderr.strip().splitlines()[-1]
+
+    read = said(tree, text, "")
+    assert '"b": ["{{ c }}", 2.5]' in read and "none.yml:2:5 True" in read, read
+    assert said(tree, text, tmp_path) == said(tree, text, tmp_path) == read
+    assert len(list(tmp_path.glob("*.yaml"))) == 1
+    assert '["{{ d }}", 2.5]' in said(tree, text.replace("c", "d"), tmp_path)
+    assert "/none.yml:3:5" in said(tree, f"\n{text}", tmp_path)
+    assert "other.yml:2:5" in said(tree.replace("none", "other"), text, tmp_path)
+    assert len(list(tmp_path.glob("*.yaml"))) == 4
+    said(str(tmp_path / "play.yml"), text, tmp_path)
+    assert len(list(tmp_path.glob("*.yaml"))) == 4, "what a test brings is read as ever"
