@@ -18,12 +18,12 @@ import time
 import uuid
 from typing import Any, Sequence
 
-import yaml
 from ansible import constants as C
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..module_utils import _yaml_files
 from ..module_utils._handoff.job import SECRET
 from ..module_utils._results.launch.progress import Progress, describe
 from ..modules.mpi_job import DOCUMENTATION
@@ -124,7 +124,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        spec = argument_spec(yaml.safe_load(DOCUMENTATION)["options"])
+        spec = argument_spec(_yaml_files.parsed(DOCUMENTATION)["options"])
         _validation, options = self.validate_argument_spec(argument_spec=spec)  # type: ignore[no-untyped-call]
         for name, least in (("interval", 1), ("orphan_after", 10)):
             if options[name] < least:

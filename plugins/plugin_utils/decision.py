@@ -10,10 +10,10 @@ import dataclasses
 import importlib
 from typing import Any, ClassVar, Mapping
 
-import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
+from ..module_utils import _yaml_files
 from ..module_utils._layer import LayerError
 
 _SPEC = ("type", "elements", "required", "default", "choices", "no_log")
@@ -62,7 +62,7 @@ class Decision(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        documented = yaml.safe_load(self.documentation)
+        documented = _yaml_files.parsed(self.documentation)
         spec = argument_spec(documented["options"])
         _validation, options = self.validate_argument_spec(argument_spec=spec)  # type: ignore[no-untyped-call]
         try:

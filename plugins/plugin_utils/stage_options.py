@@ -6,9 +6,9 @@ import functools
 import pathlib
 from typing import Any, Mapping
 
-import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..module_utils import _yaml_files
 from ..module_utils._judge.finding import Finding
 from ..module_utils._layer import RefusedError
 from ..module_utils._preflight import values
@@ -26,7 +26,7 @@ def options() -> Mapping[str, Mapping[str, Any]]:
     """Variable -> its option, of all entry points of all roles, of the site, and of a login."""
     found: dict[str, Mapping[str, Any]] = {**values.table("site"), **values.table("login")}
     for path in sorted(_ROLES.glob("*/meta/argument_specs.yml")):
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
+        for entry in _yaml_files.read(path)["argument_specs"].values():
             found.update(entry.get("options") or {})
     return found
 
