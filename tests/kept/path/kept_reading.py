@@ -1,6 +1,7 @@
 """What each start of Ansible reads before it does anything is read once: its table of moved plugins (376 kB of YAML),
 its list of settings, and the YAML of this tree and of the distribution, which then is copied for each role that asks.
-And paramiko, which it imports as well, is not given invoke, which it wants for one line of ssh_config.
+Each of its processes compiles the templates that it fills: their code is kept. And paramiko, which it imports as well,
+is not given invoke, which it wants for one line of ssh_config.
 """
 
 from __future__ import annotations
@@ -109,11 +110,38 @@ def _yaml(folder: str, module: Any) -> None:
     module.AnsibleLoader = load
 
 
+def _templates(folder: str, module: Any) -> None:
+    """Ansible leaves nothing of a template to be worked out when it is compiled: its code is one of its text."""
+    environment = module.AnsibleEnvironment
+    compile_template, compile_code = environment.compile, environment._compile
+    tag = sys.implementation.cache_tag
+
+    def template(self: Any, source: Any, name: Any = None, filename: Any = None, *rest: Any, **more: Any) -> Any:
+        if not isinstance(source, str) or name or filename or rest or more:
+            return compile_template(self, source, name, filename, *rest, **more)
+        context = module._TemplateCompileContext.current(optional=True)
+        delimiters = [getattr(self, field) for field in module._TEMPLATE_OVERRIDE_FIELD_NAMES]
+        of = (
+            source,
+            context and context.escape_backslashes,
+            delimiters,
+            module._TemplateConfig.allow_embedded_templates,
+        )
+        return once(folder, repr(of).encode(), f"template.{tag}", lambda: compile_template(self, source))
+
+    def code(self: Any, source: str, filename: str) -> Any:
+        of = f"{filename}\n{source}".encode()
+        return once(folder, of, f"expression.{tag}", lambda: compile_code(self, source, filename))
+
+    environment.compile, environment._compile = template, code
+
+
 def begin(folder: str) -> None:
     changes: dict[str, Callable[[Any], None]] = {
         "ansible.utils.collection_loader._collection_meta": lambda module: _tables(folder, module),
         "ansible.config.manager": lambda module: _settings(folder, module),
         "ansible.module_utils._internal._datatag": _copies,
+        "ansible._internal._templating._jinja_bits": lambda module: _templates(folder, module),
         "ansible._internal._yaml._loader": lambda module: _yaml(folder, module),
     }
     sys.meta_path.insert(0, Finder(changes))  # type: ignore[arg-type]

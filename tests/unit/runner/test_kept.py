@@ -256,3 +256,29 @@ def test_yaml_of_this_tree_is_read_once_and_another_text_or_place_anew(tmp_path:
     assert len(list(tmp_path.glob("*.yaml"))) == 4
     said(str(tmp_path / "play.yml"), text, tmp_path)
     assert len(list(tmp_path.glob("*.yaml"))) == 4, "what a test brings is read as ever"
+
+
+def test_a_template_is_compiled_once_and_in_another_way_where_it_has_another_meaning(tmp_path: Path) -> None:
+    (tmp_path / "file.j2").write_text(r"{{ 'a\\b' }}")
+    tasks = [
+        {"ansible.builtin.debug": {"msg": r"{{ 'a\\b' }}"}},
+        {"ansible.builtin.debug": {"msg": "{{ lookup('ansible.builtin.template', 'file.j2') }}"}},
+        {
+            "ansible.builtin.debug": {"msg": "{{ more is undefined }}"},
+            "when": "no is undefined and item > 1",
+            "loop": [1, 2],
+        },
+        {"ansible.builtin.debug": {"msg": "{{ 'no' | no.such.filter }}"}, "ignore_errors": True},
+    ]
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
+    (tmp_path / "play.yml").write_text(json.dumps([play]))
+    said = []
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    for kept_in in ("", str(folder), str(folder)):
+        said.append(plays.ansible(tmp_path, "-i", "localhost,", "play.yml", **{kept.FOLDER: kept_in}))
+    assert said[0].stdout == said[1].stdout == said[2].stdout
+    assert [said[0].stdout.count(text) for text in (r"a\\\\b", r'"a\\b"', "no.such.filter", "ok=4")] == [1, 1, 3, 1], (
+        said[0].stdout
+    )
+    assert list(folder.glob("*.template.*")) and list(folder.glob("*.expression.*"))
