@@ -150,7 +150,7 @@ class Reading:
                             latest[form] = (0, b"")
                         continue
                     there = self._parts(piece, number + offset + 1, text, readers)
-                    if there < _THERE and not _figures(form) and (count >= PER_QUIET or not there):
+                    if there < _THERE and (count >= PER_QUIET or not there) and not _figures(form):
                         boring.add(form)
             last = {form: at for at, form in enumerate(forms) if form in latest} if latest else {}
             latest.update((form, (number + at + 1, lines[at])) for form, at in last.items())

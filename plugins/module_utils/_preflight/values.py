@@ -92,20 +92,18 @@ def _server(value: Any) -> str:
 
 
 def _pattern(
-    pattern: str, form: str, *, empty: bool = True, each: bool = False, pairs: bool = False, alone: Sequence[str] = ()
-) -> Callable[[Any], str]:
+    value: Any, pattern: str, form: str, *, empty: bool = True, each: bool = False, pairs: bool = False,
+    alone: Sequence[str] = (),
+) -> str:  # fmt: skip
     """``form``: in words; ``empty``: whether nothing is right as well; ``each``: of each element of a list; ``pairs``:
     of each key of a mapping with its value behind a blank; ``alone``: words of which one may be the whole list."""
-    compiled = re.compile(pattern)
-
-    def judge(value: Any) -> str:
-        if each or pairs:
-            given = value if isinstance(value, Mapping) else words(value)
-            entries = [f"{key} {said}" for key, said in dict(value).items()] if pairs else [*map(str, given)]
-            return "" if entries in [[word] for word in alone] or all(map(compiled.fullmatch, entries)) else form
-        return "" if (empty and value in (None, "")) or compiled.fullmatch(str(value)) else form
-
-    return judge
+    if each or pairs:
+        given = value if isinstance(value, Mapping) else words(value)
+        entries = [f"{key} {said}" for key, said in dict(value).items()] if pairs else [*map(str, given)]
+        fits = entries in [[word] for word in alone] or all(re.fullmatch(pattern, entry) for entry in entries)
+    else:
+        fits = (empty and value in (None, "")) or re.fullmatch(pattern, str(value)) is not None
+    return "" if fits else form
 
 
 def truth(value: Any) -> bool | None:
@@ -191,7 +189,7 @@ def table(name: str) -> Any:
 def forms() -> Mapping[str, Callable[[Any], str]]:
     """Variable, or key of one -> what gives the form that was expected, or nothing where the value has it."""
     own = {name: _FORMS[form] for name, form in table("forms").items()}
-    return {**own, **{name: _pattern(**entry) for name, entry in table("patterns").items()}}
+    return {**own, **{name: functools.partial(_pattern, **entry) for name, entry in table("patterns").items()}}
 
 
 def is_secret(name: str, option: Mapping[str, Any]) -> bool:
@@ -217,7 +215,7 @@ def refusals(name: str, option: Mapping[str, Any], value: Any) -> Iterator[str]:
     if known and not {str(each).partition("*")[0] for each in value or ()} <= set(known):
         yield f"a list of {', '.join(known)}"
     ending = next((entry for end, entry in table("by_end").items() if name.endswith(end)), None)
-    judge = forms().get(name) or (ending and _pattern(**ending))
+    judge = forms().get(name) or (ending and functools.partial(_pattern, **ending))
     form = judge(value) if judge else ""
     if form:
         yield form
