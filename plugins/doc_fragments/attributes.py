@@ -2,7 +2,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Attributes of modules that change nothing, and what those that cannot restart anything say of restarts."""
+    """What modules say in the same words of check mode, and what all that change something return."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -51,17 +51,35 @@ attributes:
     description: It runs on the controller.
 """
 
-    WRITES = r"""
+    CHANGES = r"""
 options: {}
 attributes:
   check_mode:
     support: full
-    description: Says what would be written, and writes nothing.
+    description: Returns what would change, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows what changes, or would, before and after.
+notes:
+  - Every module of this collection that changes something returns C(operations), what was changed or would be in check
+    mode, in order, each with C(description), C(command), C(disrupts) (whose traffic or power it disturbs, empty if none
+    is disturbed) and C(reboot), the restart that it waits for. C(undo) has what takes them back, in the order to do it,
+    also after a failure that came in the middle.
+  - It returns C(reboot_required), whether anything that is configured waits for a restart, on every run until it is in
+    force, with C(reboot_scope) (V(none), V(vm_power_cycle) or V(esxi_host)) and C(reboot_reasons), one sentence for
+    each thing that waits.
+"""
+
+    FAILS = r"""
+options: {}
+notes:
+  - A failure returns C(error_code), one of V(refused), V(unreachable), V(unknown_format), V(apply_failed) and
+    V(not_in_force).
 """
 
     NO_RESTART = r"""
 options: {}
 notes:
-  - Nothing here waits for a restart. C(reboot_required), C(reboot_scope) and C(reboot_reasons) are returned as by every
-    module of this collection that changes something, and are always V(false), V(none) and empty.
+  - Nothing here waits for a restart, so C(reboot_required), C(reboot_scope) and C(reboot_reasons) are always V(false),
+    V(none) and empty.
 """

@@ -35,6 +35,9 @@ options:
         takes effect; run it again. It has no effect on traffic of its own.
     type: int
     default: 30
+notes:
+  - A failure returns C(error_code), one of V(refused), V(credentials), V(unreachable), V(unknown_format),
+    V(apply_failed) and V(not_in_force), with Cumulus Linux also V(conflict) and V(not_found).
 """
 
     GROUP = r"""
@@ -55,7 +58,8 @@ attributes:
       - Can run in C(check_mode) and return the exact changes without sending one of them. Cumulus Linux does not even
         stage a revision then, because it would have to be deleted again, and no release documents that it can do that.
     support: full
-  diff_mode:
-    description: Returns what has changed, or would change, in diff format.
-    support: full
+notes:
+  - C(command) of C(operations) has lines of the switch's command line, separated by line breaks. The API of Cumulus
+    Linux gets the equivalent trees, all of them in one revision, and C(undo) takes effect there with
+    C(nv config apply).
 """

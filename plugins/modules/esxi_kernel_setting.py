@@ -17,14 +17,8 @@ description:
     The value in force follows at the next reboot of the host, which this module never does.
   - All hosts are read and checked before the first one is written. If one of them does not answer or does not know a
     setting, no host is changed. Of several hosts the first is written alone, and the others side by side.
-  - The result says which settings still wait for a reboot, on every run, also if another user configured them.
-attributes:
-  check_mode:
-    support: full
-    description: Shows what would be configured and changes nothing.
-  diff_mode:
-    support: full
-    description: Shows the configured values before and after.
+  - The result says which settings still wait for a reboot, on every run, also if another user configured them. With
+    several hosts each command of C(undo) follows its host.
 options:
   settings:
     description:
@@ -42,6 +36,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.hosts
 notes:
@@ -149,30 +144,6 @@ failed_hosts:
     - Hosts that could not be read or that refuse a setting before the first write; no host was changed then.
     - Hosts that did not take a write; C(applied) and C(undo) say what was done on the others.
   returned: failure of several hosts
-  type: list
-  elements: str
-operations:
-  description: Settings that were or would be configured, each with C(description), C(command), C(disrupts), C(reboot).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Commands that take the change back, in order. With several hosts the host comes before its command.
-  returned: success
-  type: list
-  elements: str
-  sample: ["esxcli system settings kernel set --setting atsSupport --value FALSE"]
-reboot_required:
-  description: Whether a managed setting waits for a reboot of the host.
-  returned: success
-  type: bool
-reboot_scope:
-  description: What has to restart, V(none) or V(esxi_host).
-  returned: success
-  type: str
-reboot_reasons:
-  description: One sentence for each setting that waits.
-  returned: success
   type: list
   elements: str
 """

@@ -14,20 +14,18 @@ description:
   - Reports three values (default, current, next boot) and the ATS capability of the PCI function, and names the layer
     that is to blame when they do not agree. The next-boot value is never taken for the state of the card.
   - The stored value is loaded only when the slot of the card is reset. In a VM with a passed-through card that is a
-    reboot of the ESXi host, not of the guest. RV(reboot_required) stays true on later runs until it has happened.
+    reboot of the ESXi host, not of the guest. C(reboot_required) stays true on later runs until it has happened.
   - Never flashes firmware, never resets a card, never restarts anything.
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - C(mlxconfig) (MFT, MLNX_OFED) or C(mstconfig) (mstflint), 4.13 or newer, on the node
   - C(lspci) and C(setpci) (pciutils) on the node
   - Python 3.8 or newer on the node
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.fails]
 attributes:
   check_mode:
     support: full
     description: Can run in check mode and predicts the result; only queries are sent to the card.
-  diff_mode:
-    support: full
-    description: Shows the next-boot value of each function before and after.
 options:
   device:
     description:
@@ -68,7 +66,7 @@ options:
     description:
       - What O(state=enabled) does on a machine that is not a VM. ATS serves a card behind a hypervisor; on bare metal
         it slows PCI down, and other tools of the vendor set it to 0 there.
-      - V(refuse) stops before anything is changed. V(allow) stores the value; RV(reboot_scope) then means the machine
+      - V(refuse) stops before anything is changed. V(allow) stores the value; C(reboot_scope) then means the machine
         itself.
       - What the machine is, C(systemd-detect-virt --vm) says, or the CPU flag C(hypervisor). If neither does, nothing
         is refused.
@@ -213,20 +211,6 @@ devices:
       description: The diagnosis and the next step in words.
       type: list
       elements: str
-reboot_required:
-  description: Whether a stored value waits for a reboot. True on every run until it is loaded.
-  returned: success
-  type: bool
-reboot_scope:
-  description: V(esxi_host) or V(none). Never the guest.
-  returned: success
-  type: str
-  sample: esxi_host
-reboot_reasons:
-  description: One line per thing that waits.
-  returned: success
-  type: list
-  elements: str
 reboot_kind:
   description:
     - V(none), V(reboot) or V(power_cycle). What the tool asked for when it stored the value in this run; on later
@@ -240,16 +224,6 @@ environment:
   returned: success
   type: str
   sample: vm
-operations:
-  description: What was done, or would be done in check mode (C(description), C(command), C(disrupts), C(reboot)).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Commands that take the operations back, last first.
-  returned: success
-  type: list
-  elements: str
 tool:
   description: Program that was used.
   returned: success
@@ -260,11 +234,6 @@ tool_version:
   returned: success
   type: str
   sample: 4.21.0
-error_code:
-  description: Class of the failure.
-  returned: failure
-  type: str
-  sample: not_in_force
 diagnosis:
   description:
     - Diagnosis of the first function that is at fault, one of RV(devices[].diagnosis), or V(bare_metal).

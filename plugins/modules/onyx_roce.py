@@ -68,7 +68,7 @@ options:
         link does not come back or the state does not come into force. The module fails all the same.
       - What is really there is read first, in a new session if need be, and only that is taken back, newest first.
         Taking back a change disturbs the same traffic as the change did.
-      - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
+      - V(false) leaves what was applied, unsaved, and returns the commands in C(undo).
       - If everything is in force and only saving fails, nothing is taken back.
     type: bool
     default: true
@@ -76,6 +76,7 @@ extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
   - rocemesh.multinode.switch.group
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.switch.changes
   - rocemesh.multinode.attributes.no_restart
   - rocemesh.multinode.switch_ssh
@@ -120,24 +121,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-operations:
-  description:
-    - What was changed, or would be in check mode, in order.
-    - Each item has C(description), C(command) (the lines that are sent, separated by line breaks), C(disrupts) (whose
-      traffic it disturbs, empty if none is disturbed) and C(reboot), always V(none).
-  returned: success
-  type: list
-  elements: dict
-  sample:
-    - description: 'ports 1/1-1/4: MTU 1500 -> 9216'
-      command: interface ethernet 1/1-1/4 mtu 9216 force
-      disrupts: the links of ports 1/1-1/4 bounce
-      reboot: none
-undo:
-  description: The commands that take the operations back, in the order in which they have to be sent.
-  returned: always, unless the request was refused
-  type: list
-  elements: str
 left_alone:
   description:
     - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
@@ -238,12 +221,6 @@ rollback_left:
   returned: failure, with O(rollback=true), if something was sent
   type: list
   elements: str
-error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed) and
-      V(not_in_force).
-  returned: failure
-  type: str
 """
 
 import contextlib

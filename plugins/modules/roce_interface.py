@@ -22,13 +22,7 @@ description:
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer, iproute2 and systemd on the node
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return what would change, without changing it.
-    support: full
-  diff_mode:
-    description: Returns what differs, or would, in diff mode.
-    support: full
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.fails]
 options:
   interface:
     description:
@@ -123,16 +117,6 @@ interfaces:
       addresses: [198.51.100.11/24]
       mtu: 9000
       set_up_by: systemd-networkd by /run/systemd/network/10-netplan-ens224.network
-operations:
-  description: What was changed, or would be in check mode.
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: How to take it back, in the order to do it.
-  returned: success
-  type: list
-  elements: str
 left_alone:
   description:
     - Values of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run left
@@ -145,11 +129,6 @@ simulated:
   description: Whether the RDMA devices are those of a simulated tree.
   returned: success
   type: bool
-error_code:
-  description: Class of the failure.
-  returned: failure
-  type: str
-  sample: refused
 """
 
 import platform

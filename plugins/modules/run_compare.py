@@ -18,7 +18,7 @@ description:
   - Figures that others published stand beside them, each marked as published, not measured here, with its source.
   - Rows that simulated devices produced are marked SIMULATED.
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
-extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.no_restart]
 attributes:
   diff_mode:
     support: full
@@ -168,15 +168,5 @@ gates:
 slower:
   description: Whether any case became slower.
   type: bool
-  returned: success
-operations:
-  description: Files of the comparison that were written (in check mode - would be).
-  type: list
-  elements: dict
-  returned: success
-undo:
-  description: How to take the comparison back.
-  type: list
-  elements: str
   returned: success
 """

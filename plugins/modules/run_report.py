@@ -28,7 +28,7 @@ description:
     report says that it is not a result.
 requirements:
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
-extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.no_restart]
 attributes:
   diff_mode:
     support: full
@@ -349,14 +349,4 @@ summary:
       description: Problems, each with C(code) and C(message).
       type: list
       elements: dict
-operations:
-  description: Files of the report that were written (in check mode - would be).
-  type: list
-  elements: dict
-  returned: success
-undo:
-  description: How to take the report back.
-  type: list
-  elements: str
-  returned: success
 """

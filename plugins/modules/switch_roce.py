@@ -99,13 +99,14 @@ options:
         applies the previous revision again if the switch says which one that was, else the old values. The
         module fails all the same.
       - Taking back a change disturbs the same traffic as the change did.
-      - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
+      - V(false) leaves what was applied, unsaved, and returns the commands in C(undo).
     type: bool
     default: true
 extends_documentation_fragment:
   - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
   - rocemesh.multinode.switch.group
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.switch.changes
   - rocemesh.multinode.switch_https
   - rocemesh.multinode.attributes.no_restart
@@ -141,27 +142,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-operations:
-  description:
-    - What was changed, or would be in check mode, in order.
-    - Each item has C(description), C(command) (the same as commands of the switch's command line, separated by line
-      breaks; the API gets the equivalent trees, all of them in one revision), C(disrupts) (whose traffic it disturbs,
-      empty if none is disturbed) and C(reboot), always V(none).
-  returned: success
-  type: list
-  elements: dict
-  sample:
-    - description: 'ports swp1-4: MTU 1500 -> 9216'
-      command: nv set interface swp1-4 link mtu 9216
-      disrupts: ports swp1-4 are reconfigured; a link may bounce
-      reboot: none
-undo:
-  description:
-    - The commands that take the operations back, in the order in which they have to be given, before
-      C(nv config apply).
-  returned: always, unless the request was refused
-  type: list
-  elements: str
 left_alone:
   description:
     - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
@@ -271,12 +251,6 @@ rolled_back:
 left_revision:
   description: A revision of this run that is left staged on the switch because it could not be deleted.
   returned: failure, if there is one
-  type: str
-error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed),
-      V(conflict), V(not_found) and V(not_in_force).
-  returned: failure
   type: str
 """
 

@@ -242,10 +242,6 @@ switch:
     unreadable: []
     problems: []
     healthy: true
-error_code:
-  description: Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
-  returned: failure
-  type: str
 """
 
 import contextlib

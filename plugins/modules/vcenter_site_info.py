@@ -95,10 +95,6 @@ missing_privileges:
   returned: success
   type: list
   elements: dict
-error_code:
-  description: Class of the failure, such as V(unreachable), V(credentials) and V(refused).
-  returned: failure
-  type: str
 """
 
 from ..module_utils._layer import failing
