@@ -63,8 +63,9 @@ attributes:
 notes:
   - Every module of this collection that changes something returns C(operations), what was changed or would be in check
     mode, in order, each with C(description), C(command), C(disrupts) (whose traffic or power it disturbs, empty if none
-    is disturbed) and C(reboot), the restart that it waits for. C(undo) has what takes them back, in the order to do it,
-    also after a failure that came in the middle.
+    is disturbed) and C(reboot), the restart that it waits for. C(undo) has what takes them back, in the order to do it.
+    After a failure in the middle C(applied) has the commands that are in force, C(undo) what takes those back, and
+    C(failed_operation) the command that was refused or under way.
   - It returns C(reboot_required), whether anything that is configured waits for a restart, on every run until it is in
     force, with C(reboot_scope) (V(none), V(vm_power_cycle) or V(esxi_host)) and C(reboot_reasons), one sentence for
     each thing that waits.

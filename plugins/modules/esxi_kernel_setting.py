@@ -96,41 +96,15 @@ esxi_host_uuid:
   returned: success, with one host
   type: str
 settings:
-  description: The managed settings after the run; in check mode, before it.
+  description:
+    - The managed settings after the run; in check mode, before it.
+    - Each has C(name) in the host's own spelling, C(type) and C(description) as the host reports them, C(configured)
+      (the value that the next boot uses), C(runtime) (in force), C(default) (of the release), C(previous_configured)
+      (before this run) and C(reboot_required), whether the configured value differs from the one in force.
   returned: success, with one host
   type: list
   elements: dict
-  contains:
-    name:
-      description: Name in the host's own spelling.
-      type: str
-      sample: atsSupport
-    type:
-      description: Type as the host reports it.
-      type: str
-      sample: Bool
-    configured:
-      description: Value that the next boot uses.
-      type: str
-      sample: "TRUE"
-    runtime:
-      description: Value in force.
-      type: str
-      sample: "FALSE"
-    default:
-      description: Value that the release ships with.
-      type: str
-      sample: "FALSE"
-    description:
-      description: The host's own description.
-      type: str
-    previous_configured:
-      description: Configured value before this run.
-      type: str
-      sample: "FALSE"
-    reboot_required:
-      description: Whether the configured value differs from the one in force.
-      type: bool
+  sample: [{name: atsSupport, type: Bool, configured: "TRUE", runtime: "FALSE", reboot_required: true}]
 hosts:
   description:
     - Each host with C(esxi_host), C(esxi_host_moid), C(esxi_host_uuid), C(settings) (see RV(settings)), C(changes) (one

@@ -193,15 +193,6 @@ problems:
   type: list
   elements: str
   sample: [PFC is disabled]
-applied:
-  description: The commands that took effect before the failure.
-  returned: failure, if something was sent
-  type: list
-  elements: str
-failed_operation:
-  description: The command that was refused, or was under way when the session broke.
-  returned: failure, if something was sent
-  type: str
 ports_brought_up:
   description: The commands that brought ports up again which were shut down when the session broke.
   returned: failure, if the session broke

@@ -235,15 +235,6 @@ pending_revisions:
   description: Revisions of other clients that are staged and not applied, with their changes. They are left alone.
   returned: success
   type: dict
-applied:
-  description: The commands that are in force after the failure.
-  returned: failure, if something was sent
-  type: list
-  elements: str
-failed_operation:
-  description: The change that was refused, or was under way when the session broke.
-  returned: failure, if something was sent
-  type: str
 rolled_back:
   description: Whether the switch has its previous configuration again, read after it was taken back.
   returned: failure, if a change was taken back
