@@ -73,13 +73,11 @@ options:
     type: bool
     default: true
 extends_documentation_fragment:
-  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
-  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.switch.changes
+  - rocemesh.multinode.switch.ssh
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.attributes.no_restart
-  - rocemesh.multinode.switch_ssh
 """
 
 EXAMPLES = r"""

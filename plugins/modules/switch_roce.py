@@ -103,12 +103,10 @@ options:
     type: bool
     default: true
 extends_documentation_fragment:
-  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
-  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.switch.changes
-  - rocemesh.multinode.switch_https
+  - rocemesh.multinode.switch.https
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.attributes.no_restart
 """
 

@@ -100,9 +100,8 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
-  - rocemesh.multinode.switch_ssh
-  - rocemesh.multinode.switch_https
+  - rocemesh.multinode.switch.ssh
+  - rocemesh.multinode.switch.https
 seealso:
   - module: rocemesh.multinode.onyx_roce
   - module: rocemesh.multinode.switch_roce
