@@ -83,7 +83,7 @@ options:
       - Settings that an earlier run of this module changed get their values from before that run. O(mode), O(ports) and
         O(svi) are ignored. A port that was a trunk, hybrid or routed port becomes one again.
       - A setting goes back only while it has the value that the earlier run gave it. Any other value stays and is in
-        RV(left_alone), as do a VLAN and a bridge that another port uses.
+        C(left_alone), as do a VLAN and a bridge that another port uses.
       - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
         other options say.
     type: dict

@@ -23,7 +23,8 @@ author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Has the options and the result of M(rocemesh.multinode.onyx_roce), except where the switch has no such thing. A VLAN
     has no name here, a change of the MTU has one method, and a snapshot is not needed where every revision stays on the
-    switch.
+    switch. C(version), C(saved), C(unsaved_before), C(foreign_changes), C(problems) and C(left_alone) are described
+    there.
   - Runs on the controller (C(delegate_to) localhost).
   - Tested against simulated switches. Not verified on hardware are the answers of NVUE to a confirmed apply
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
@@ -140,19 +141,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-left_alone:
-  description:
-    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
-      left it) and C(why).
-  returned: success, with O(restore)
-  type: list
-  elements: dict
-  sample: [{key: interface swp2 link mtu, value: 4000, expected: 9216, why: changed since}]
-version:
-  description: Release of the switch, as it says it.
-  returned: success
-  type: str
-  sample: 5.11.0
 roce:
   description:
     - The configured mode (V(absent) if RoCE is off) and what the switch says is in force. Thresholds are in thousands
@@ -189,30 +177,6 @@ ports:
       neighbors: [gpu01]
       counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 0, rx_pfc_pause: 0,
         tx_pfc_pause: 0, rx_roce_packets: 0, tx_roce_packets: 0}
-saved:
-  description: Whether the applied configuration survives a reboot of the switch.
-  returned: success
-  type: bool
-unsaved_before:
-  description: Whether changes were unsaved when the module started.
-  returned: success
-  type: bool
-foreign_changes:
-  description:
-    - The unsaved settings of that moment that do not belong to this request, with C(+) if a reboot would lose them and
-      C(-) if it would bring them back.
-  returned: success
-  type: list
-  elements: str
-  sample: ['+ nv set interface swp9 description uplink']
-problems:
-  description:
-    - What contradicts the RoCE mode although it is configured. Empty after a change, which fails on them. In check
-      mode they stand beside the operations.
-  returned: success
-  type: list
-  elements: str
-  sample: [PFC is disabled]
 revision:
   description: The revision that this run applied, null if it applied none.
   returned: success
