@@ -25,7 +25,8 @@ requirements:
   - Python 3.8 or newer on the node
 notes:
   - If the environment variable E(ROCEMESH_SYSFS_ROOT) names a directory, it is read in place of C(/sys). The
-    collection's simulated nodes use it; their results have RV(simulated=true).
+    collection's simulated nodes use it. C(simulated) of the result says whether such a tree was read and not the
+    kernel's.
 """
 
     DECIDES = r"""

@@ -77,24 +77,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
-esxi_host:
-  description: Name of the host.
-  returned: success, with one host
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success, with one host
-  type: str
-  sample: host-21
-esxi_host_uuid:
-  description: UUID of the host's hardware.
-  returned: success, with one host
-  type: str
 settings:
   description:
     - The managed settings after the run; in check mode, before it.

@@ -88,16 +88,6 @@ failed_hosts:
   returned: failure of several hosts
   type: list
   elements: str
-esxi_host:
-  description: Name of the host.
-  returned: success, with O(esxi_hostname)
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success, with O(esxi_hostname)
-  type: str
-  sample: host-21
 devices:
   description:
     - The devices that pass the filters, by C(address) (PCI address with segment, in lower case), with C(kind) (V(nic),

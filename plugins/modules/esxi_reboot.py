@@ -179,20 +179,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
-esxi_host:
-  description: Name of the host.
-  returned: success
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success
-  type: str
-  sample: host-21
 rebooted:
   description:
     - Whether this run rebooted the host and saw it come back. After a failure V(null) if it asked for a reboot and what

@@ -233,10 +233,6 @@ registry:
   description: C(name), and C(error) if it cannot be reached; empty if none was asked for.
   returned: success, if V(system) is in O(gather)
   type: dict
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
-  type: bool
 """
 
 import platform

@@ -169,10 +169,6 @@ path:
     - In a VM C(ports_above) is null, the ports that it sees are the hypervisor's.
   returned: if O(gather_path=true)
   type: dict
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
-  type: bool
 unreadable:
   description: What could not be read (C(what)), the error as it was seen (C(why)) and what to do (C(remedy)).
   returned: success

@@ -57,10 +57,6 @@ vcenter:
   description: The server as the module reached it.
   returned: success
   type: str
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
 product:
   description: What the server says it is.
   returned: success

@@ -72,7 +72,7 @@ options:
   planned_host:
     description:
       - Managed object id or name of the ESXi host that O(numa_node_affinity) and O(gpu_pci_ids) were made for, as
-        RV(esxi_host_moid) of the run that made them says.
+        C(esxi_host_moid) of the run that made them says.
       - If the VM is on another host now, these two are left alone with a warning. They mean nothing there.
       - If not given, they are taken as made for the VM's present host.
     type: str
@@ -193,10 +193,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
 vms:
   description:
     - Each VM of O(vms), in this order, with C(asked) (the name that was given), C(failed), and what is returned of one
@@ -218,16 +214,6 @@ vm_uuid:
   description: Instance UUID of the VM.
   returned: success
   type: str
-esxi_host:
-  description: Host that the VM is on.
-  returned: success
-  type: str
-  sample: esx01
-esxi_host_moid:
-  description: Managed object id of that host.
-  returned: success
-  type: str
-  sample: host-21
 power_state:
   description: Power state after the run, V(poweredOn), V(poweredOff) or V(suspended).
   returned: success
