@@ -29,18 +29,6 @@ notes:
     kernel's.
 """
 
-    DECIDES = r"""
-notes:
-  - Runs on the controller. The node is not asked.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no host, and decides in check mode as well.
-  diff_mode:
-    support: none
-    description: There is no difference to show.
-"""
-
     LOOKS = r"""
 options: {}
 attributes:

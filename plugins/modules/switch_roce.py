@@ -124,20 +124,6 @@ EXAMPLES = r"""
     ports: [swp1-4]
     mtu: 9216
   delegate_to: localhost
-
-- name: See what would be sent, and whom it disturbs
-  rocemesh.multinode.switch_roce:
-    system: cumulus
-    hostname: leaf01.example.com
-    username: automation
-    password: "{{ vault_switch_password }}"
-    ca_path: "{{ inventory_dir }}/switch-ca.pem"
-    vlan: 111
-    ports: [swp1-4]
-    mtu: 9216
-  check_mode: true
-  delegate_to: localhost
-  register: plan
 """
 
 RETURN = r"""
