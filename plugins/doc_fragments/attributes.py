@@ -60,6 +60,24 @@ notes:
     each thing that waits.
 """
 
+    RESTORES = r"""
+options:
+  restore:
+    type: dict
+    suboptions:
+      before:
+        description: The values of C(diff.before) of that run by key, as the journal has them.
+        type: dict
+        required: true
+      after:
+        description: The values of C(diff.after) of that run for the same keys.
+        type: dict
+        required: true
+notes:
+  - With O(restore) C(left_alone) has the settings that stay as they are, each with C(key), C(value) (now), C(expected)
+    (as the earlier run left it) and C(why).
+"""
+
     FAILS = r"""
 options: {}
 notes:

@@ -87,15 +87,6 @@ options:
       - Taking back a change disturbs the same traffic as the change did. If it is not set, the switch gets what the
         other options say.
     type: dict
-    suboptions:
-      before:
-        description: The values of C(diff.before) of that run by key, as the journal has them.
-        type: dict
-        required: true
-      after:
-        description: The values of C(diff.after) of that run for the same keys.
-        type: dict
-        required: true
   port_mode:
     description:
       - What O(ports) become - access ports of O(vlan), trunks that carry it tagged, or routed ports with O(addresses).

@@ -77,6 +77,7 @@ extends_documentation_fragment:
   - rocemesh.multinode.switch.changes
   - rocemesh.multinode.switch.ssh
   - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.restores
   - rocemesh.multinode.attributes.no_restart
 """
 
@@ -119,14 +120,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-left_alone:
-  description:
-    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
-      left it) and C(why).
-  returned: success, with O(restore)
-  type: list
-  elements: dict
-  sample: [{key: port 1/2 mtu, value: 4000, expected: 9216, why: changed since}]
 serial:
   description: Serial number of the switch, empty if the switch reports none.
   returned: success

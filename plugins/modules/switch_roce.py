@@ -23,8 +23,7 @@ author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Has the options and the result of M(rocemesh.multinode.onyx_roce), except where the switch has no such thing. A VLAN
     has no name here, a change of the MTU has one method, and a snapshot is not needed where every revision stays on the
-    switch. C(version), C(saved), C(unsaved_before), C(foreign_changes), C(problems) and C(left_alone) are described
-    there.
+    switch. C(version), C(saved), C(unsaved_before), C(foreign_changes) and C(problems) are described there.
   - Runs on the controller (C(delegate_to) localhost).
   - Tested against simulated switches. Not verified on hardware are the answers of NVUE to a confirmed apply
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
@@ -108,6 +107,7 @@ extends_documentation_fragment:
   - rocemesh.multinode.switch.changes
   - rocemesh.multinode.switch.https
   - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.restores
   - rocemesh.multinode.attributes.no_restart
 """
 
