@@ -4,12 +4,7 @@ from __future__ import annotations
 class ModuleDocFragment:
     """What modules say in the same words of check mode, and what all that change something return."""
 
-    DOCUMENTATION = r"""
-options: {}
-"""
-
     READS = r"""
-options: {}
 attributes:
   check_mode:
     support: full
@@ -30,7 +25,6 @@ notes:
 """
 
     LOOKS = r"""
-options: {}
 attributes:
   diff_mode:
     support: none
@@ -41,7 +35,6 @@ attributes:
 """
 
     CHANGES = r"""
-options: {}
 attributes:
   check_mode:
     support: full
