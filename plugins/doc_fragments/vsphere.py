@@ -48,7 +48,7 @@ options:
     default: 30
   vcenter_uuid:
     description:
-      - UUID of the vCenter on which ids of hosts and VMs were read, as RV(ignore:vcenter_uuid) of that reading says.
+      - UUID of the vCenter on which ids of hosts and VMs were read, as C(vcenter_uuid) of that reading says.
       - On another vCenter, such as a restored copy with the same ids, the module refuses and nothing is changed.
       - Not compared if not set.
     type: str
@@ -63,6 +63,9 @@ requirements:
 notes:
   - Runs on the controller. Use C(delegate_to=localhost) or C(connection=local).
   - ESXi shell and SSH on the hosts are not needed and stay off. Commands of C(esxcli) travel through vCenter.
+  - Of the results C(vcenter_uuid) is the UUID of the vCenter; of an ESXi host that is asked itself, that of its
+    hardware. C(esxi_host), C(esxi_host_moid) and C(esxi_host_uuid) are the name of a host (that a VM is on), its
+    managed object id, and the UUID of its hardware; where several were asked, they stand in the row of each.
   - A failure returns C(error_code), one of V(refused), V(credentials), V(unreachable), V(unknown_format),
     V(apply_failed) and V(not_in_force).
 """

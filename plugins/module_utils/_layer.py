@@ -76,11 +76,6 @@ class LayerError(Exception):
         self.remedy = remedy
         self.details = details
 
-    def so_far(self, applied: Sequence[Operation]) -> None:
-        """Report what has been carried out, and how to take it back, unless it is reported already."""
-        self.details.setdefault("applied", [operation.command for operation in applied])
-        self.details.setdefault("undo", inverses(applied))
-
     def as_result(self) -> dict[str, Any]:
         """Arguments for ``fail_json``."""
         return {"msg": str(self), "error_code": self.code, **self.details}
@@ -257,7 +252,9 @@ def _converge(layer: Layer[State, Wanted], wanted: Wanted, check_mode: bool) -> 
                 )
             layer.commit(operations)
         except LayerError as error:
-            error.so_far(applied)
+            # What has been carried out, and how to take it back, unless the layer reports it already.
+            error.details.setdefault("applied", [operation.command for operation in applied])
+            error.details.setdefault("undo", inverses(applied))
             raise
         warnings = layer.warnings(state, wanted)
     elif not operations and not check_mode:

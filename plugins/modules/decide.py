@@ -17,8 +17,15 @@ description:
     reports no change.
   - This module is private to the roles and playbooks of this collection. Its functions, their options and their
     answers can change in any release.
-extends_documentation_fragment:
-  - rocemesh.multinode.attributes.decides
+attributes:
+  check_mode:
+    support: full
+    description: It changes no host, and decides in check mode as well.
+  diff_mode:
+    support: none
+    description: There is no difference to show.
+notes:
+  - Runs on the controller. The node is not asked.
 options:
   function:
     description: Name of the decision. Each is a file in C(plugins/plugin_utils/decisions), which documents its options.

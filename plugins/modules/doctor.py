@@ -102,54 +102,19 @@ text:
   type: str
   returned: success
 findings:
-  description: What is or may be wrong, root cause first.
+  description:
+    - What is or may be wrong, root cause first.
+    - C(layer) is the part of the site, C(cause) the stable name of the cause, as in C(docs/causes.md), C(certainty)
+      V(proven), V(likely) or V(candidate), C(means) what it means, C(rests_on) the sources of the rules.
+    - C(host) and C(device) are those that the evidence names, or empty, C(rank) the rank that it names, or null, and
+      C(hosts) all hosts, switches or ESXi hosts that it names as the place of the fault.
+    - C(evidence) has the lines that say so, each with C(file), C(line) and C(text), C(explains) lines that only follow
+      from this.
+    - C(next) is the read-only command that confirms or excludes this cause, with C(where), C(run) and C(cost), C(fix)
+      what puts it right, with C(what), C(who), C(role) of this collection, and what it C(interrupts).
   type: list
   elements: dict
   returned: success
-  contains:
-    layer:
-      description: Part of the site.
-      type: str
-    cause:
-      description: Stable name of the cause, as in C(docs/causes.md).
-      type: str
-    certainty:
-      description: V(proven), V(likely) or V(candidate).
-      type: str
-    means:
-      description: What it means.
-      type: str
-    host:
-      description: Host that the evidence names, or an empty string.
-      type: str
-    hosts:
-      description: All hosts, switches or ESXi hosts that the evidence names as the place of the fault.
-      type: list
-      elements: str
-    rank:
-      description: Rank that the evidence names, or null.
-      type: int
-    device:
-      description: Device that the evidence names, or an empty string.
-      type: str
-    evidence:
-      description: Lines that say so, each with C(file), C(line) and C(text).
-      type: list
-      elements: dict
-    explains:
-      description: Lines that only follow from this.
-      type: list
-      elements: str
-    next:
-      description: Read-only command that confirms or excludes this cause, with C(where), C(run) and C(cost).
-      type: dict
-    fix:
-      description: What puts it right - C(what), C(who), C(role) of this collection, and what it C(interrupts).
-      type: dict
-    rests_on:
-      description: Sources of the rules.
-      type: list
-      elements: str
 line:
   description:
     - The line that says what failed, with C(file), C(line) and C(text).

@@ -17,14 +17,8 @@ description:
     The value in force follows at the next reboot of the host, which this module never does.
   - All hosts are read and checked before the first one is written. If one of them does not answer or does not know a
     setting, no host is changed. Of several hosts the first is written alone, and the others side by side.
-  - The result says which settings still wait for a reboot, on every run, also if another user configured them.
-attributes:
-  check_mode:
-    support: full
-    description: Shows what would be configured and changes nothing.
-  diff_mode:
-    support: full
-    description: Shows the configured values before and after.
+  - The result says which settings still wait for a reboot, on every run, also if another user configured them. With
+    several hosts each command of C(undo) follows its host.
 options:
   settings:
     description:
@@ -42,6 +36,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.hosts
 notes:
@@ -82,60 +77,16 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
-esxi_host:
-  description: Name of the host.
-  returned: success, with one host
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success, with one host
-  type: str
-  sample: host-21
-esxi_host_uuid:
-  description: UUID of the host's hardware.
-  returned: success, with one host
-  type: str
 settings:
-  description: The managed settings after the run; in check mode, before it.
+  description:
+    - The managed settings after the run; in check mode, before it.
+    - Each has C(name) in the host's own spelling, C(type) and C(description) as the host reports them, C(configured)
+      (the value that the next boot uses), C(runtime) (in force), C(default) (of the release), C(previous_configured)
+      (before this run) and C(reboot_required), whether the configured value differs from the one in force.
   returned: success, with one host
   type: list
   elements: dict
-  contains:
-    name:
-      description: Name in the host's own spelling.
-      type: str
-      sample: atsSupport
-    type:
-      description: Type as the host reports it.
-      type: str
-      sample: Bool
-    configured:
-      description: Value that the next boot uses.
-      type: str
-      sample: "TRUE"
-    runtime:
-      description: Value in force.
-      type: str
-      sample: "FALSE"
-    default:
-      description: Value that the release ships with.
-      type: str
-      sample: "FALSE"
-    description:
-      description: The host's own description.
-      type: str
-    previous_configured:
-      description: Configured value before this run.
-      type: str
-      sample: "FALSE"
-    reboot_required:
-      description: Whether the configured value differs from the one in force.
-      type: bool
+  sample: [{name: atsSupport, type: Bool, configured: "TRUE", runtime: "FALSE", reboot_required: true}]
 hosts:
   description:
     - Each host with C(esxi_host), C(esxi_host_moid), C(esxi_host_uuid), C(settings) (see RV(settings)), C(changes) (one
@@ -149,30 +100,6 @@ failed_hosts:
     - Hosts that could not be read or that refuse a setting before the first write; no host was changed then.
     - Hosts that did not take a write; C(applied) and C(undo) say what was done on the others.
   returned: failure of several hosts
-  type: list
-  elements: str
-operations:
-  description: Settings that were or would be configured, each with C(description), C(command), C(disrupts), C(reboot).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Commands that take the change back, in order. With several hosts the host comes before its command.
-  returned: success
-  type: list
-  elements: str
-  sample: ["esxcli system settings kernel set --setting atsSupport --value FALSE"]
-reboot_required:
-  description: Whether a managed setting waits for a reboot of the host.
-  returned: success
-  type: bool
-reboot_scope:
-  description: What has to restart, V(none) or V(esxi_host).
-  returned: success
-  type: str
-reboot_reasons:
-  description: One sentence for each setting that waits.
-  returned: success
   type: list
   elements: str
 """

@@ -88,93 +88,28 @@ failed_hosts:
   returned: failure of several hosts
   type: list
   elements: str
-esxi_host:
-  description: Name of the host.
-  returned: success, with O(esxi_hostname)
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success, with O(esxi_hostname)
-  type: str
-  sample: host-21
 devices:
-  description: The devices that pass the filters, by address.
+  description:
+    - The devices that pass the filters, by C(address) (PCI address with segment, in lower case), with C(kind) (V(nic),
+      V(gpu), V(bridge) or V(other), from the PCI class), C(vendor_id), C(device_id), C(subvendor_id), C(subdevice_id),
+      C(class_id), C(vendor_name) and C(device_name).
+    - C(numa_node) is null if the host places the device in none. With O(gather_esxcli) a node that only C(esxcli) names
+      is taken from there.
+    - C(parent_bridge) is the address of the bridge above the device, C(root_port) that of the topmost one, empty if the
+      host names none, and C(root_complex) segment and bus of that bridge, or of the device itself.
+    - C(passthru) has C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing. Its
+      C(mode) and C(configurable_modes) are the DirectPath modes of the device, such as V(directPath),
+      V(enhancedDirectPath) and V(vGpuSameSize); null and empty before API 9.1. Its C(reboot_required) is true where
+      C(enabled) comes into force only at the next reboot of the host.
+    - C(sriov) is the SR-IOV state, null if the device has none. C(esxcli) has the columns of C(esxcli hardware pci
+      list) for the device, null without O(gather_esxcli).
+    - C(vm) is the name of the VM that owns the device, null if none does, with C(vm_moid), C(vm_power_state) and
+      C(vm_slot), the number of the slot of that VM that the device is in; Linux in the VM shows the same one
+      (C(PhySlot)).
   returned: success, with O(esxi_hostname)
   type: list
   elements: dict
-  contains:
-    address:
-      description: PCI address with segment, in lower case.
-      type: str
-      sample: "0000:3b:00.0"
-    kind:
-      description: V(nic), V(gpu), V(bridge) or V(other), from the PCI class.
-      type: str
-    vendor_id:
-      description: Vendor id.
-      type: str
-      sample: "0x15b3"
-    device_id:
-      description: Device id.
-      type: str
-      sample: "0x101d"
-    subvendor_id:
-      description: Subsystem vendor id.
-      type: str
-    subdevice_id:
-      description: Subsystem device id.
-      type: str
-    class_id:
-      description: PCI class.
-      type: str
-      sample: "0x0200"
-    vendor_name:
-      description: Vendor name.
-      type: str
-    device_name:
-      description: Device name.
-      type: str
-    numa_node:
-      description:
-        - NUMA node, null if the host places the device in none.
-        - With O(gather_esxcli) a node that only C(esxcli) names is taken from there.
-      type: int
-    parent_bridge:
-      description: Address of the bridge above the device.
-      type: str
-    root_port:
-      description: Address of the topmost bridge above the device, empty if the host names none.
-      type: str
-    root_complex:
-      description: Segment and bus of that bridge, or of the device itself.
-      type: str
-      sample: "0000:3a"
-    passthru:
-      description:
-        - C(capable), C(enabled), C(active) and C(dependent_device); null where vSphere says nothing.
-        - C(mode) and C(configurable_modes) are the DirectPath modes of the device, such as V(directPath),
-          V(enhancedDirectPath) and V(vGpuSameSize); null and empty before API 9.1.
-        - C(reboot_required) is true where C(enabled) comes into force only at the next reboot of the host.
-      type: dict
-    sriov:
-      description: SR-IOV state, null if the device has none.
-      type: dict
-    vm:
-      description: Name of the VM that owns the device, null if none does.
-      type: str
-    vm_moid:
-      description: Managed object id of that VM.
-      type: str
-    vm_power_state:
-      description: Power state of that VM.
-      type: str
-    vm_slot:
-      description: Number of the slot of that VM that the device is in; Linux in the VM shows the same one (C(PhySlot)).
-      type: int
-    esxcli:
-      description: Columns of C(esxcli hardware pci list) for the device, null without O(gather_esxcli).
-      type: dict
+  sample: [{address: "0000:3b:00.0", kind: nic, vendor_id: "0x15b3", device_id: "0x101d", root_complex: "0000:3a"}]
 numa_nodes:
   description: NUMA nodes with C(id), C(cpus), C(memory_mb) and C(pci_addresses).
   returned: success, with O(esxi_hostname)

@@ -15,7 +15,8 @@ description:
     maintenance mode and starts the VMs again.
   - Does nothing unless O(required) is true or one of O(pending_settings) is configured but not in force.
   - The host counts as rebooted when it is connected, reports a newer boot time and answers a command.
-  - A host is rebooted at most once in a run. A setting that is still not in force afterwards is an error.
+  - A host is rebooted at most once in a run, and a reboot cannot be taken back. A setting that is still not in force
+    afterwards is an error.
   - Refuses a host that runs this vCenter or the machine that runs the play, a VM that is not in O(vm_allowlist), and
     a host that already is in maintenance mode.
   - If entering maintenance mode fails, or the reboot itself is refused, the host leaves maintenance mode again if this
@@ -27,9 +28,6 @@ attributes:
   check_mode:
     support: full
     description: Lists the steps and changes nothing. Refusals are the same as in a real run.
-  diff_mode:
-    support: full
-    description: Shows maintenance, boot and VM power before and after.
 options:
   esxi_hostname:
     description: Name of the ESXi host as vCenter shows it, or its managed object id.
@@ -130,6 +128,7 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.vsphere
   - rocemesh.multinode.vsphere.lease
 notes:
@@ -180,20 +179,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
-esxi_host:
-  description: Name of the host.
-  returned: success
-  type: str
-  sample: esx01.example.org
-esxi_host_moid:
-  description: Managed object id of the host.
-  returned: success
-  type: str
-  sample: host-21
 rebooted:
   description:
     - Whether this run rebooted the host and saw it come back. After a failure V(null) if it asked for a reboot and what
@@ -248,29 +233,6 @@ resume:
   returned: failure after the first step
   type: dict
   sample: {in_maintenance: adopt, power_on: [gpu01, gpu02]}
-operations:
-  description: Steps that were or would be taken, each with C(description), C(command), C(disrupts) and C(reboot).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Calls that take the steps back, in order. A reboot cannot be taken back.
-  returned: success
-  type: list
-  elements: str
-reboot_required:
-  description: Whether a reboot is still needed.
-  returned: success
-  type: bool
-reboot_scope:
-  description: What has to restart, V(none) or V(esxi_host).
-  returned: success
-  type: str
-reboot_reasons:
-  description: One sentence for each thing that still waits.
-  returned: success
-  type: list
-  elements: str
 """
 
 import datetime

@@ -77,10 +77,6 @@ run:
   returned: success
   type: str
   sample: 3f2a9c0d1e5b
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
 hosts:
   description:
     - Each host, in the order of O(esxi_hostnames), with C(given) (the name in the option), C(esxi_host),

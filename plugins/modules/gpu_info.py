@@ -98,10 +98,6 @@ pci:
   returned: success
   type: list
   elements: dict
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
-  type: bool
 driver:
   description:
     - C(loaded) and C(installed) (versions of the kernel module in memory and on the disk, empty if there is none),

@@ -14,20 +14,18 @@ description:
   - Reports three values (default, current, next boot) and the ATS capability of the PCI function, and names the layer
     that is to blame when they do not agree. The next-boot value is never taken for the state of the card.
   - The stored value is loaded only when the slot of the card is reset. In a VM with a passed-through card that is a
-    reboot of the ESXi host, not of the guest. RV(reboot_required) stays true on later runs until it has happened.
+    reboot of the ESXi host, not of the guest. C(reboot_required) stays true on later runs until it has happened.
   - Never flashes firmware, never resets a card, never restarts anything.
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - C(mlxconfig) (MFT, MLNX_OFED) or C(mstconfig) (mstflint), 4.13 or newer, on the node
   - C(lspci) and C(setpci) (pciutils) on the node
   - Python 3.8 or newer on the node
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.fails]
 attributes:
   check_mode:
     support: full
     description: Can run in check mode and predicts the result; only queries are sent to the card.
-  diff_mode:
-    support: full
-    description: Shows the next-boot value of each function before and after.
 options:
   device:
     description:
@@ -68,7 +66,7 @@ options:
     description:
       - What O(state=enabled) does on a machine that is not a VM. ATS serves a card behind a hypervisor; on bare metal
         it slows PCI down, and other tools of the vendor set it to 0 there.
-      - V(refuse) stops before anything is changed. V(allow) stores the value; RV(reboot_scope) then means the machine
+      - V(refuse) stops before anything is changed. V(allow) stores the value; C(reboot_scope) then means the machine
         itself.
       - What the machine is, C(systemd-detect-virt --vm) says, or the CPU flag C(hypervisor). If neither does, nothing
         is refused.
@@ -133,100 +131,27 @@ active:
   type: bool
   sample: false
 devices:
-  description: One entry per PCI function. A value that the card or the bus does not tell is null.
+  description:
+    - One entry per PCI function. A value that the card or the bus does not tell is null, a text that is not known is
+      empty.
+    - C(pci) is the address with domain, C(mst) the path in C(/dev/mst), C(device_id) that of PCI, C(card) the key of
+      the physical card, which its functions share, C(is_vf) whether it is a virtual function. C(device_type), C(name)
+      (part number), C(description), C(psid) (board id of the firmware image) and C(firmware) (running) are as the tool
+      prints them.
+    - C(supported) is whether the parameter can be set through this function, C(default), C(current) (loaded) and
+      C(next) (stored, loaded at the next reset of the slot) are its values, C(requested) the wanted one (null for
+      O(state=queried)), C(reboot_required) whether the loaded value is not the stored one.
+    - C(pci_ats) is the ATS capability of the function (C(present), C(enabled), C(stu)), null when not read, and
+      C(config_space_bytes) the size of the configuration space that the guest sees (4096; 256 or 64 when it is cut).
+    - C(active) is whether ATS is in force on this function, and C(diagnosis) one of V(active), V(nic_ready),
+      V(pending), V(disabled), V(disable_pending), V(host_not_enabled), V(capability_hidden), V(current_unknown),
+      V(inconsistent), V(unsupported), V(virtual_function), V(tool_too_old).
+    - C(layer) is who has to act, one of V(none), V(nic), V(nic_firmware), V(guest), V(esxi_host) and
+      V(esxi_host_or_vm), and C(messages) the diagnosis and the next step in words.
   returned: success
   type: list
   elements: dict
-  contains:
-    pci:
-      description: PCI address with domain.
-      type: str
-      sample: "0000:3b:00.0"
-    mst:
-      description: Path in C(/dev/mst), empty without MFT or while C(mst) is stopped.
-      type: str
-      sample: /dev/mst/mt4125_pciconf0
-    device_id:
-      description: PCI device id.
-      type: str
-      sample: 101d
-    card:
-      description: Key of the physical card; functions of one card have the same.
-      type: str
-    device_type:
-      description: Type as the tool names it.
-      type: str
-      sample: ConnectX6DX
-    name:
-      description: Part number as the tool names it.
-      type: str
-    description:
-      description: Description as the tool prints it.
-      type: str
-    psid:
-      description: Board id of the firmware image, empty when unknown.
-      type: str
-    firmware:
-      description: Running firmware, empty when unknown.
-      type: str
-    is_vf:
-      description: Whether it is a virtual function.
-      type: bool
-    supported:
-      description: Whether the parameter can be set through this function.
-      type: bool
-    default:
-      description: Factory value.
-      type: bool
-    current:
-      description: Loaded value.
-      type: bool
-    next:
-      description: Stored value, loaded at the next reset of the slot.
-      type: bool
-    requested:
-      description: Wanted value, null for O(state=queried).
-      type: bool
-    pci_ats:
-      description: ATS capability of the function (C(present), C(enabled), C(stu)), null when not read.
-      type: dict
-    config_space_bytes:
-      description: Size of the configuration space that the guest sees (4096, or 256 or 64 when it is cut).
-      type: int
-    active:
-      description: Whether ATS is in force on this function.
-      type: bool
-    reboot_required:
-      description: Whether the loaded value is not the stored one.
-      type: bool
-    diagnosis:
-      description:
-        - One of V(active), V(nic_ready), V(pending), V(disabled), V(disable_pending), V(host_not_enabled),
-          V(capability_hidden), V(current_unknown), V(inconsistent), V(unsupported), V(virtual_function),
-          V(tool_too_old).
-      type: str
-      sample: pending
-    layer:
-      description: Who has to act, one of V(none), V(nic), V(nic_firmware), V(guest), V(esxi_host), V(esxi_host_or_vm).
-      type: str
-    messages:
-      description: The diagnosis and the next step in words.
-      type: list
-      elements: str
-reboot_required:
-  description: Whether a stored value waits for a reboot. True on every run until it is loaded.
-  returned: success
-  type: bool
-reboot_scope:
-  description: V(esxi_host) or V(none). Never the guest.
-  returned: success
-  type: str
-  sample: esxi_host
-reboot_reasons:
-  description: One line per thing that waits.
-  returned: success
-  type: list
-  elements: str
+  sample: [{pci: "0000:3b:00.0", device_id: 101d, device_type: ConnectX6DX, diagnosis: pending, layer: esxi_host}]
 reboot_kind:
   description:
     - V(none), V(reboot) or V(power_cycle). What the tool asked for when it stored the value in this run; on later
@@ -240,16 +165,6 @@ environment:
   returned: success
   type: str
   sample: vm
-operations:
-  description: What was done, or would be done in check mode (C(description), C(command), C(disrupts), C(reboot)).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Commands that take the operations back, last first.
-  returned: success
-  type: list
-  elements: str
 tool:
   description: Program that was used.
   returned: success
@@ -260,14 +175,9 @@ tool_version:
   returned: success
   type: str
   sample: 4.21.0
-error_code:
-  description: Class of the failure.
-  returned: failure
-  type: str
-  sample: not_in_force
 diagnosis:
   description:
-    - Diagnosis of the first function that is at fault, one of RV(devices[].diagnosis), or V(bare_metal).
+    - Diagnosis of the first function that is at fault, one of those in RV(devices), or V(bare_metal).
     - For a failure of the tool its class, one of V(cannot_open), V(lockdown), V(unidentified), V(livefish),
       V(unsupported_device), V(no_devices), V(no_nv_access), V(needs_power_cycle), V(partial), V(read_only),
       V(not_configurable), V(aborted), V(set_failed), V(bad_argument).

@@ -153,23 +153,13 @@ silent:
   returned: with RV(stalled)
   type: float
 stdout:
-  description: Everything that the program wrote to standard output.
+  description: Everything that the program wrote to standard output, when it ended also as C(stdout_lines).
   returned: when the program was started
   type: str
 stderr:
-  description: Everything that the program wrote to standard error.
+  description: Everything that the program wrote to standard error, when it ended also as C(stderr_lines).
   returned: when the program was started
   type: str
-stdout_lines:
-  description: The same, line by line.
-  returned: when the program ended
-  type: list
-  elements: str
-stderr_lines:
-  description: The same, line by line.
-  returned: when the program ended
-  type: list
-  elements: str
 seconds:
   description: Time from the start to the end of the program, by the clock of its host.
   returned: when the program ended

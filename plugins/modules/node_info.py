@@ -181,34 +181,27 @@ rdma_devices:
   type: list
   elements: str
 next_boot:
-  description: What the next boot of the node makes otherwise than it is now.
+  description:
+    - What the next boot of the node makes otherwise than it is now.
+    - C(differences) has one entry per difference. Its C(code) is V(address), V(route), V(mtu), V(name), V(master),
+      V(state), V(interface), V(driver), V(mount) or V(file_invalid) (a file that its reader refuses), C(place) the
+      interface, mount point or file, C(now) and C(then) the two values, C(file) what makes the second one, C(text) all
+      of it in one line.
+    - C(unknown) says what was not compared, and why. C(leftovers) has paths of other releases of this collection, and
+      their roles.
   returned: success, if V(next_boot) is in O(gather)
   type: dict
-  contains:
+  sample:
     differences:
-      description:
-        - One entry per difference. C(code) is V(address), V(route), V(mtu), V(name), V(master), V(state),
-          V(interface), V(driver), V(mount) or V(file_invalid) (a file that its reader refuses), C(place) the interface,
-          mount point or file, C(now) and C(then) the two values, C(file) what makes the second one, C(text) all of it
-          in one line.
-      type: list
-      elements: dict
-      sample:
-        - code: address
-          place: ens224
-          now: 198.51.100.11/24
-          then: ""
-          file: /run/systemd/network/10-netplan-ens224.network
-          text: >-
-            ens224: address is 198.51.100.11/24, after the next boot none
-            (/run/systemd/network/10-netplan-ens224.network)
-    unknown:
-      description: What was not compared, and why.
-      type: list
-      elements: str
-    leftovers:
-      description: Paths of other releases of this collection, and their roles.
-      type: dict
+      - code: address
+        place: ens224
+        now: 198.51.100.11/24
+        then: ""
+        file: /run/systemd/network/10-netplan-ens224.network
+        text: >-
+          ens224: address is 198.51.100.11/24, after the next boot none (/run/systemd/network/10-netplan-ens224.network)
+    unknown: []
+    leftovers: {}
 layers:
   description:
     - Of each key of O(layers) what the module returns in check mode, or C(failed), C(msg) and C(error_code) of its
@@ -233,10 +226,6 @@ registry:
   description: C(name), and C(error) if it cannot be reached; empty if none was asked for.
   returned: success, if V(system) is in O(gather)
   type: dict
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
-  type: bool
 """
 
 import platform

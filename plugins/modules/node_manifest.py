@@ -17,13 +17,7 @@ description:
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer on the node
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return what would change, without changing it.
-    support: full
-  diff_mode:
-    description: Returns what differs, or would, in diff mode.
-    support: full
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.fails]
 options:
   roles:
     description: Roles whose files are meant.
@@ -63,21 +57,6 @@ leftovers:
   description: Paths of other releases that were there, and their roles.
   returned: success
   type: dict
-operations:
-  description: What was changed, or would be in check mode.
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: How to take it back, in the order to do it.
-  returned: success
-  type: list
-  elements: str
-error_code:
-  description: Class of the failure.
-  returned: failure
-  type: str
-  sample: refused
 """
 
 import platform

@@ -68,17 +68,17 @@ options:
         link does not come back or the state does not come into force. The module fails all the same.
       - What is really there is read first, in a new session if need be, and only that is taken back, newest first.
         Taking back a change disturbs the same traffic as the change did.
-      - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
+      - V(false) leaves what was applied, unsaved, and returns the commands in C(undo).
       - If everything is in force and only saving fails, nothing is taken back.
     type: bool
     default: true
 extends_documentation_fragment:
-  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
   - rocemesh.multinode.switch.changes
+  - rocemesh.multinode.switch.ssh
+  - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.restores
   - rocemesh.multinode.attributes.no_restart
-  - rocemesh.multinode.switch_ssh
 """
 
 EXAMPLES = r"""
@@ -120,32 +120,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-operations:
-  description:
-    - What was changed, or would be in check mode, in order.
-    - Each item has C(description), C(command) (the lines that are sent, separated by line breaks), C(disrupts) (whose
-      traffic it disturbs, empty if none is disturbed) and C(reboot), always V(none).
-  returned: success
-  type: list
-  elements: dict
-  sample:
-    - description: 'ports 1/1-1/4: MTU 1500 -> 9216'
-      command: interface ethernet 1/1-1/4 mtu 9216 force
-      disrupts: the links of ports 1/1-1/4 bounce
-      reboot: none
-undo:
-  description: The commands that take the operations back, in the order in which they have to be sent.
-  returned: always, unless the request was refused
-  type: list
-  elements: str
-left_alone:
-  description:
-    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
-      left it) and C(why).
-  returned: success, with O(restore)
-  type: list
-  elements: dict
-  sample: [{key: port 1/2 mtu, value: 4000, expected: 9216, why: changed since}]
 serial:
   description: Serial number of the switch, empty if the switch reports none.
   returned: success
@@ -210,15 +184,6 @@ problems:
   type: list
   elements: str
   sample: [PFC is disabled]
-applied:
-  description: The commands that took effect before the failure.
-  returned: failure, if something was sent
-  type: list
-  elements: str
-failed_operation:
-  description: The command that was refused, or was under way when the session broke.
-  returned: failure, if something was sent
-  type: str
 ports_brought_up:
   description: The commands that brought ports up again which were shut down when the session broke.
   returned: failure, if the session broke
@@ -238,12 +203,6 @@ rollback_left:
   returned: failure, with O(rollback=true), if something was sent
   type: list
   elements: str
-error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed) and
-      V(not_in_force).
-  returned: failure
-  type: str
 """
 
 import contextlib

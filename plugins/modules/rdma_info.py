@@ -83,127 +83,45 @@ boot_id:
   type: str
   sample: 0b0c2d5e-6f1a-4a53-9d3e-2a1b7c9d0e1f
 devices:
-  description: One entry per port of a device. A value that cannot be read is null and named in C(unreadable).
+  description:
+    - One entry per port of a device. A value that cannot be read is null and named in C(unreadable), the part of
+      RV(unreadable) that is about this port.
+    - C(name) is the RDMA device, C(port) the number of the port, C(netdev) its interface, empty if it has none, C(pci)
+      the PCI address with domain, C(device_id) that of PCI. C(firmware) is the running one, C(psid) the board id of its
+      image. C(node_guid) is that of the device, C(sys_image_guid) that of the card, which its functions share. C(is_vf)
+      is whether it is a virtual function of a card that this machine owns itself.
+    - C(link_layer) is V(Ethernet) (RoCE) or V(InfiniBand), C(state) that of the port (V(ACTIVE)), C(rate) as the driver
+      prints it.
+    - C(active_mtu) is the RDMA MTU in bytes, from C(ibv_devinfo), and C(max_mtu) the largest. RoCE reaches 4096 with an
+      interface MTU (C(netdev_mtu), in bytes) of 4200 or more.
+    - C(pcie) is the PCIe link of the function, C(current_link_speed) and C(max_link_speed) in GT/s per lane,
+      C(current_link_width) and C(max_link_width) in lanes, C(max_payload) (MaxPayload in force, needs root) in bytes.
+      In a VM it is what the host passes on. C(numa_node) is the one that the guest sees; -1 is normal in a VM with a
+      flat bus.
+    - C(gids) is the GID table without empty entries (C(index), C(gid), C(type), C(netdev), C(ipv4), and of a VLAN
+      C(vlan_of), the interface below it). C(roce_gid_index) is the index for RoCE v2 over IPv4, on the interface of the
+      port if it has one there, null if there is none, and C(roce_gid_ipv4) the IPv4 address of that GID.
+    - C(qos) has trust mode and flow control (C(trust), C(pfc_priorities), C(dscp_prio), C(prio_tc), C(source)). The
+      keys of the two maps are numbers as text. Null if nothing could tell.
+    - C(ecn) has the priorities with congestion notification (C(np) sends the notices, C(rp) obeys them), as OFED's
+      driver tells. Null with a driver that does not.
+    - C(roce_tos) is the default ToS of rdma_cm applications, null if its configfs directory does not exist, and
+      C(traffic_class) the one that the driver forces on every RoCE connection, null if none.
+    - C(counters) has C(counters), C(hw_counters) and C(ethtool) (priorities and discards only), each name to number.
   returned: success
   type: list
   elements: dict
-  contains:
-    name:
-      description: RDMA device.
-      type: str
-      sample: mlx5_0
-    port:
-      description: Number of the port.
-      type: int
-      sample: 1
-    netdev:
-      description: Network interface of the port, empty if it has none.
-      type: str
-      sample: ens192
-    pci:
-      description: PCI address with domain.
-      type: str
-      sample: "0000:3b:00.0"
-    device_id:
-      description: PCI device id.
-      type: str
-      sample: 101d
-    firmware:
-      description: Running firmware.
-      type: str
-      sample: 22.31.1014
-    psid:
-      description: Board id of the firmware image.
-      type: str
-      sample: MT_0000000359
-    node_guid:
-      description: GUID of the device.
-      type: str
-    sys_image_guid:
-      description: GUID of the card; functions of one card have the same.
-      type: str
-    link_layer:
-      description: V(Ethernet) (RoCE) or V(InfiniBand).
-      type: str
-      sample: Ethernet
-    state:
-      description: State of the port.
-      type: str
-      sample: ACTIVE
-    rate:
-      description: Rate as the driver prints it.
-      type: str
-      sample: 100 Gb/sec (4X EDR)
-    active_mtu:
-      description: RDMA MTU in bytes, from C(ibv_devinfo). RoCE reaches 4096 with an interface MTU of 4200 or more.
-      type: int
-      sample: 4096
-    max_mtu:
-      description: Largest RDMA MTU in bytes.
-      type: int
-      sample: 4096
-    netdev_mtu:
-      description: MTU of the interface in bytes.
-      type: int
-      sample: 9000
-    pcie:
-      description:
-        - PCIe link of the function - C(current_link_speed) and C(max_link_speed) in GT/s per lane,
-          C(current_link_width) and C(max_link_width) in lanes, C(max_payload) (MaxPayload in force) in bytes. In a VM
-          it is what the host passes on.
-        - MaxPayload needs root.
-      type: dict
-      sample: {"current_link_speed": 16.0, "current_link_width": 16, "max_link_speed": 16.0, "max_link_width": 16,
-               "max_payload": 256}
-    numa_node:
-      description: NUMA node that the guest sees; -1 is normal in a VM with a flat bus.
-      type: int
-      sample: -1
-    is_vf:
-      description: Whether it is a virtual function of a card that this machine owns itself.
-      type: bool
-    gids:
-      description: >-
-        The GID table without empty entries (C(index), C(gid), C(type), C(netdev), C(ipv4), and of a VLAN C(vlan_of),
-        the interface below it).
-      type: list
-      elements: dict
-      sample: [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:0a4e:000b", "type": "RoCE v2", "netdev": "ens192",
-                "vlan_of": "", "ipv4": "10.78.0.11"}]
-    roce_gid_index:
-      description: Index for RoCE v2 over IPv4, on the interface of the port if it has one there. Null if there is none.
-      type: int
-      sample: 3
-    roce_gid_ipv4:
-      description: IPv4 address of that GID.
-      type: str
-      sample: 10.78.0.11
-    qos:
-      description:
-        - Trust mode and flow control (C(trust), C(pfc_priorities), C(dscp_prio), C(prio_tc), C(source)). The keys of
-          the two maps are numbers as text. Null if nothing could tell.
-      type: dict
-      sample: {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"26": 3}, "prio_tc": {"3": 3}, "source": "dcb"}
-    ecn:
-      description:
-        - Priorities with congestion notification (C(np) sends the notices, C(rp) obeys them), as OFED's driver tells.
-          Null with a driver that does not.
-      type: dict
-      sample: {"np": [3], "rp": [3]}
-    roce_tos:
-      description: Default ToS of rdma_cm applications. Null if its configfs directory does not exist.
-      type: int
-      sample: 106
-    traffic_class:
-      description: Traffic class that the driver forces on every RoCE connection, null if none.
-      type: int
-    counters:
-      description: C(counters), C(hw_counters) and C(ethtool) (priorities and discards only), each name to number.
-      type: dict
-    unreadable:
-      description: The part of RV(unreadable) that is about this port.
-      type: list
-      elements: dict
+  sample:
+    - name: mlx5_0
+      port: 1
+      netdev: ens192
+      pci: "0000:3b:00.0"
+      active_mtu: 4096
+      pcie: {"current_link_speed": 16.0, "current_link_width": 16, "max_payload": 256}
+      gids: [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:0a4e:000b", "type": "RoCE v2", "netdev": "ens192",
+              "vlan_of": "", "ipv4": "10.78.0.11"}]
+      roce_gid_index: 3
+      qos: {"trust": "dscp", "pfc_priorities": [3], "dscp_prio": {"26": 3}, "prio_tc": {"3": 3}, "source": "dcb"}
 interfaces:
   description: Interfaces that have an address, RDMA or not (C(name), C(addresses)). Null if C(ip) could not tell.
   returned: success
@@ -251,10 +169,6 @@ path:
     - In a VM C(ports_above) is null, the ports that it sees are the hypervisor's.
   returned: if O(gather_path=true)
   type: dict
-simulated:
-  description: Whether a simulated tree was read and not the kernel's.
-  returned: success
-  type: bool
 unreadable:
   description: What could not be read (C(what)), the error as it was seen (C(why)) and what to do (C(remedy)).
   returned: success

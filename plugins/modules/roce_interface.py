@@ -22,13 +22,10 @@ description:
 author: rocemesh.multinode contributors (@rocemesh)
 requirements:
   - Python 3.8 or newer, iproute2 and systemd on the node
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return what would change, without changing it.
-    support: full
-  diff_mode:
-    description: Returns what differs, or would, in diff mode.
-    support: full
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.fails
+  - rocemesh.multinode.attributes.restores
 options:
   interface:
     description:
@@ -63,17 +60,8 @@ options:
       - Values that an earlier run of this module stored or set get those from before that run. O(interface),
         O(network) and O(mtu) are ignored.
       - A value goes back only while it is the one that the earlier run gave. Any other value stays and is in
-        RV(left_alone).
+        C(left_alone).
     type: dict
-    suboptions:
-      before:
-        description: The values of C(diff.before) of that run by key, as the journal has them.
-        type: dict
-        required: true
-      after:
-        description: The values of C(diff.after) of that run for the same keys.
-        type: dict
-        required: true
   driver:
     description:
       - Drivers of the interfaces that may be taken, as C(ethtool -i) names them. With others than V(mlx5_core) a device
@@ -123,33 +111,10 @@ interfaces:
       addresses: [198.51.100.11/24]
       mtu: 9000
       set_up_by: systemd-networkd by /run/systemd/network/10-netplan-ens224.network
-operations:
-  description: What was changed, or would be in check mode.
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: How to take it back, in the order to do it.
-  returned: success
-  type: list
-  elements: str
-left_alone:
-  description:
-    - Values of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run left
-      it) and C(why).
-  returned: success, with O(restore)
-  type: list
-  elements: dict
-  sample: [{key: ens224 mtu, value: 4000, expected: 9000, why: changed since}]
 simulated:
   description: Whether the RDMA devices are those of a simulated tree.
   returned: success
   type: bool
-error_code:
-  description: Class of the failure.
-  returned: failure
-  type: str
-  sample: refused
 """
 
 import platform

@@ -18,7 +18,7 @@ description:
   - Figures that others published stand beside them, each marked as published, not measured here, with its source.
   - Rows that simulated devices produced are marked SIMULATED.
   - With O(baseline), says of each case of the benchmark scaling whether it became slower, and how sure that is.
-extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.no_restart]
 attributes:
   diff_mode:
     support: full
@@ -129,54 +129,21 @@ path:
   type: str
   returned: success
 comparison:
-  description: The content of C(compare.json).
+  description:
+    - The content of C(compare.json), with C(parts) (tables, each with C(title), C(header) and C(rows)), C(problems) of
+      the runs and logs as texts, and C(simulated), the number of rows that simulated devices produced.
   type: dict
   returned: success
-  contains:
-    parts:
-      description: Tables, each with C(title), C(header) and C(rows).
-      type: list
-      elements: dict
-    problems:
-      description: Problems of the runs and logs, as texts.
-      type: list
-      elements: str
-    simulated:
-      description: Number of rows that simulated devices produced.
-      type: int
 gates:
-  description: One entry per case that the baseline has, too.
+  description:
+    - One entry per case that the baseline has, too, with C(run) (name of the run), C(case), C(verdict) (V(slower),
+      V(not_slower), V(uncertain) or V(not_enough_repeats)), C(probability) (chance that the run is slower by more than
+      the margin, null if the repeats do not carry it) and C(message), the answer in words.
   type: list
   elements: dict
   returned: success
-  contains:
-    run:
-      description: Name of the run.
-      type: str
-    case:
-      description: The case.
-      type: str
-    verdict:
-      description: V(slower), V(not_slower), V(uncertain) or V(not_enough_repeats).
-      type: str
-    probability:
-      description: Chance that the run is slower by more than the margin. Null, if the repeats do not carry it.
-      type: float
-    message:
-      description: The answer in words.
-      type: str
 slower:
   description: Whether any case became slower.
   type: bool
-  returned: success
-operations:
-  description: Files of the comparison that were written (in check mode - would be).
-  type: list
-  elements: dict
-  returned: success
-undo:
-  description: How to take the comparison back.
-  type: list
-  elements: str
   returned: success
 """

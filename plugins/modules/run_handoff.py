@@ -16,11 +16,10 @@ description:
   - A file that this module did not write, or that was edited since, is never written over or removed. The module then
     fails before it changes anything.
   - Files of an earlier hand-off into the same folder that this job has no more are removed.
-extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
-attributes:
-  diff_mode:
-    support: full
-    description: Shows each file before and after.
+extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.fails
+  - rocemesh.multinode.attributes.no_restart
 options:
   path:
     description: The folder. It is created if it is missing.
@@ -50,20 +49,6 @@ files:
   type: list
   elements: str
   returned: success
-operations:
-  description: Which files were written or removed (in check mode - would be).
-  type: list
-  elements: dict
-  returned: success
-undo:
-  description: How to take the files back.
-  type: list
-  elements: str
-  returned: success
-error_code:
-  description: Class of the failure, V(refused) where a file is not of this module, or was edited.
-  returned: failure
-  type: str
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -28,7 +28,7 @@ description:
     report says that it is not a result.
 requirements:
   - matplotlib (for the plots only; without it the report says so and is otherwise complete)
-extends_documentation_fragment: [rocemesh.multinode.attributes.no_restart, rocemesh.multinode.attributes.writes]
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.no_restart]
 attributes:
   diff_mode:
     support: full
@@ -323,40 +323,12 @@ plots_missing:
   type: str
   returned: success
 summary:
-  description: The content of C(summary.json).
+  description:
+    - The content of C(summary.json), such as C(simulated), C(ranks) (number of ranks with a result),
+      C(images_per_second) (C(total) as printed, C(per_rank) as a list, C(sum_of_ranks)), C(agreement) (C(ok) and
+      C(relative_difference) between the sum of the ranks and the printed total), C(layers) (for each C(changed),
+      C(verified), C(found), C(changes) and C(simulated)), C(stages) (seconds of each) and C(problems) (C(code) and
+      C(message) of each). Its published schema has all of it.
+  returned: success
   type: dict
-  returned: success
-  contains:
-    simulated:
-      description: Whether the devices were simulated.
-      type: bool
-    ranks:
-      description: Number of ranks with a result.
-      type: int
-    images_per_second:
-      description: C(total) as printed, C(per_rank) as a list, and C(sum_of_ranks).
-      type: dict
-    agreement:
-      description: C(ok) and C(relative_difference) between the sum of the ranks and the printed total.
-      type: dict
-    layers:
-      description: For each layer C(changed), C(verified), C(found), C(changes) and C(simulated).
-      type: dict
-    stages:
-      description: Seconds per stage.
-      type: dict
-    problems:
-      description: Problems, each with C(code) and C(message).
-      type: list
-      elements: dict
-operations:
-  description: Files of the report that were written (in check mode - would be).
-  type: list
-  elements: dict
-  returned: success
-undo:
-  description: How to take the report back.
-  type: list
-  elements: str
-  returned: success
 """

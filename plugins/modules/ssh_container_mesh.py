@@ -20,9 +20,9 @@ description:
   - Private keys never leave their node. Host keys of the peers are pinned, and every key is accepted only from the
     addresses of its own node.
   - What an earlier release left (an account, a sudoers rule, a program behind it) is removed by its own record.
-  - Symbolic links are not followed and files of other owners are not changed; both are errors.
-extends_documentation_fragment:
-  - rocemesh.multinode.attributes.no_restart
+  - Symbolic links are not followed and files of other owners are not changed; both are errors. Keys that were deleted
+    cannot be brought back.
+extends_documentation_fragment: [rocemesh.multinode.attributes.changes, rocemesh.multinode.attributes.no_restart]
 attributes:
   check_mode:
     description: A node without keys returns an identity without keys. O(state=present) takes such peers here alone.
@@ -148,16 +148,6 @@ identity:
     host_public_keys: [] # of the user, with transport guide alone
     container_public_keys: [ssh-ed25519 AAAA, ssh-ed25519 BBBB] # two during a rotation, none before they are made
     ssh_host_keys: [ssh-ed25519 CCCC] # of the SSH server that peers log in to
-operations:
-  description: What was done, or would be done in check mode, in order.
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: How to take it back, last change first. Keys that were deleted cannot be brought back.
-  returned: success
-  type: list
-  elements: str
 """
 
 import os

@@ -23,7 +23,7 @@ author: rocemesh.multinode contributors (@rocemesh)
 notes:
   - Has the options and the result of M(rocemesh.multinode.onyx_roce), except where the switch has no such thing. A VLAN
     has no name here, a change of the MTU has one method, and a snapshot is not needed where every revision stays on the
-    switch.
+    switch. C(version), C(saved), C(unsaved_before), C(foreign_changes) and C(problems) are described there.
   - Runs on the controller (C(delegate_to) localhost).
   - Tested against simulated switches. Not verified on hardware are the answers of NVUE to a confirmed apply
     (C(state-controls), C(confirm_yes), C(confirm_no)), the deletion of a staged revision, the shape of the exception
@@ -99,15 +99,15 @@ options:
         applies the previous revision again if the switch says which one that was, else the old values. The
         module fails all the same.
       - Taking back a change disturbs the same traffic as the change did.
-      - V(false) leaves what was applied, unsaved, and returns the commands in RV(undo).
+      - V(false) leaves what was applied, unsaved, and returns the commands in C(undo).
     type: bool
     default: true
 extends_documentation_fragment:
-  - rocemesh.multinode.roce_switch
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
   - rocemesh.multinode.switch.changes
-  - rocemesh.multinode.switch_https
+  - rocemesh.multinode.switch.https
+  - rocemesh.multinode.attributes.changes
+  - rocemesh.multinode.attributes.restores
   - rocemesh.multinode.attributes.no_restart
 """
 
@@ -124,57 +124,9 @@ EXAMPLES = r"""
     ports: [swp1-4]
     mtu: 9216
   delegate_to: localhost
-
-- name: See what would be sent, and whom it disturbs
-  rocemesh.multinode.switch_roce:
-    system: cumulus
-    hostname: leaf01.example.com
-    username: automation
-    password: "{{ vault_switch_password }}"
-    ca_path: "{{ inventory_dir }}/switch-ca.pem"
-    vlan: 111
-    ports: [swp1-4]
-    mtu: 9216
-  check_mode: true
-  delegate_to: localhost
-  register: plan
 """
 
 RETURN = r"""
-operations:
-  description:
-    - What was changed, or would be in check mode, in order.
-    - Each item has C(description), C(command) (the same as commands of the switch's command line, separated by line
-      breaks; the API gets the equivalent trees, all of them in one revision), C(disrupts) (whose traffic it disturbs,
-      empty if none is disturbed) and C(reboot), always V(none).
-  returned: success
-  type: list
-  elements: dict
-  sample:
-    - description: 'ports swp1-4: MTU 1500 -> 9216'
-      command: nv set interface swp1-4 link mtu 9216
-      disrupts: ports swp1-4 are reconfigured; a link may bounce
-      reboot: none
-undo:
-  description:
-    - The commands that take the operations back, in the order in which they have to be given, before
-      C(nv config apply).
-  returned: always, unless the request was refused
-  type: list
-  elements: str
-left_alone:
-  description:
-    - Settings of O(restore) that stay as they are, each with C(key), C(value) (now), C(expected) (as the earlier run
-      left it) and C(why).
-  returned: success, with O(restore)
-  type: list
-  elements: dict
-  sample: [{key: interface swp2 link mtu, value: 4000, expected: 9216, why: changed since}]
-version:
-  description: Release of the switch, as it says it.
-  returned: success
-  type: str
-  sample: 5.11.0
 roce:
   description:
     - The configured mode (V(absent) if RoCE is off) and what the switch says is in force. Thresholds are in thousands
@@ -211,30 +163,6 @@ ports:
       neighbors: [gpu01]
       counters: {rx_drops: 0, tx_drops: 0, rx_discards: 0, tx_discards: 0, ecn_marked: 0, rx_pfc_pause: 0,
         tx_pfc_pause: 0, rx_roce_packets: 0, tx_roce_packets: 0}
-saved:
-  description: Whether the applied configuration survives a reboot of the switch.
-  returned: success
-  type: bool
-unsaved_before:
-  description: Whether changes were unsaved when the module started.
-  returned: success
-  type: bool
-foreign_changes:
-  description:
-    - The unsaved settings of that moment that do not belong to this request, with C(+) if a reboot would lose them and
-      C(-) if it would bring them back.
-  returned: success
-  type: list
-  elements: str
-  sample: ['+ nv set interface swp9 description uplink']
-problems:
-  description:
-    - What contradicts the RoCE mode although it is configured. Empty after a change, which fails on them. In check
-      mode they stand beside the operations.
-  returned: success
-  type: list
-  elements: str
-  sample: [PFC is disabled]
 revision:
   description: The revision that this run applied, null if it applied none.
   returned: success
@@ -255,15 +183,6 @@ pending_revisions:
   description: Revisions of other clients that are staged and not applied, with their changes. They are left alone.
   returned: success
   type: dict
-applied:
-  description: The commands that are in force after the failure.
-  returned: failure, if something was sent
-  type: list
-  elements: str
-failed_operation:
-  description: The change that was refused, or was under way when the session broke.
-  returned: failure, if something was sent
-  type: str
 rolled_back:
   description: Whether the switch has its previous configuration again, read after it was taken back.
   returned: failure, if a change was taken back
@@ -271,12 +190,6 @@ rolled_back:
 left_revision:
   description: A revision of this run that is left staged on the switch because it could not be deleted.
   returned: failure, if there is one
-  type: str
-error_code:
-  description:
-    - Kind of the failure, one of V(refused), V(credentials), V(unreachable), V(unknown_format), V(apply_failed),
-      V(conflict), V(not_found) and V(not_in_force).
-  returned: failure
   type: str
 """
 

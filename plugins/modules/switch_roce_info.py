@@ -100,9 +100,8 @@ options:
 extends_documentation_fragment:
   - rocemesh.multinode.attributes.reads
   - rocemesh.multinode.switch
-  - rocemesh.multinode.switch.group
-  - rocemesh.multinode.switch_ssh
-  - rocemesh.multinode.switch_https
+  - rocemesh.multinode.switch.ssh
+  - rocemesh.multinode.switch.https
 seealso:
   - module: rocemesh.multinode.onyx_roce
   - module: rocemesh.multinode.switch_roce
@@ -141,87 +140,39 @@ EXAMPLES = r"""
 
 RETURN = r"""
 switch:
-  description: What was read. The keys are the same with every system, as far as the switch has the thing.
+  description:
+    - What was read. The keys are the same with every system, as far as the switch has the thing.
+    - C(version) is the release of the switch. With V(onyx) C(model) is what C(show version) calls the model (many
+      switches say only V(x86onie)), C(serial) the serial number of the system, and C(role) that in the prompt,
+      V(master), V(standby) or V(unknown), empty if it has none.
+    - C(roce) has the configured C(mode) (V(absent) if RoCE is off) and what is in force, in the words of the switch.
+      Thresholds are in thousands of bytes. Null if it could not be read. Its C(dscp_priorities) is the map in force,
+      C(traffic_classes) and C(pools) are Onyx's.
+    - C(vlans) has VLANs by number, with C(members), the ports and bonds that carry them, and C(name) with V(onyx).
+      C(svis) has the numbers of those that have a layer 3 interface.
+    - C(ports) has the ports. C(mode) is access, trunk, hybrid, routed, lag (member of C(lag)), bond (member of
+      C(bond)), used (for something else), none or unknown; C(mtu) is in bytes; C(carries) is what the port carries, for
+      a person.
+    - C(counters) of a port has what the release prints of rx_drops, tx_drops, rx_discards, tx_discards,
+      tx_hoq_discards, ecn_marked, rx_pfc_pause, tx_pfc_pause (O(priority)), rx_roce_packets and tx_roce_packets, all in
+      packets since they were cleared.
+    - RoCE packets are those with DSCP 8 * O(priority) + 2 (26 with priority 3). Congestion notifications (DSCP 48) must
+      be in another priority, without PFC. C(roce_priority) and C(cnp_priority) of a port are what its map makes of
+      them.
+    - C(saved) is whether the running configuration survives a reload of the switch, null if that is not known. With
+      V(onyx) and V(cumulus) C(unsaved_changes) has lines that a reload would lose (C(+)) or bring back (C(-)). With
+      V(onyx) C(files) has the names of the configuration files on the switch. With V(cumulus) C(staged_changes) has
+      changes that are staged and not applied, by revision, and C(other_qos) QoS settings besides RoCE, as commands,
+      which may contradict its template.
+    - C(unreadable) has what could not be read, as C(what), and why, as C(reason) with the text of the switch.
+    - C(problems) is what contradicts RoCE on the ports, one sentence each, empty if RoCE is off and may be. C(healthy)
+      is whether there is none. C(warnings) has what RoCE works without, such as the PFC watchdog, not with V(onyx).
+    - With V(sonic), V(eos) and V(nxos) C(findings) has C(code), C(place) (a port, empty for the whole switch),
+      C(thing), C(found), C(expected) and C(remedy) of each problem and warning. Codes are V(mode), V(mtu),
+      V(port_mode), V(vlan), V(address), V(network), V(trust), V(dscp), V(cnp), V(ecn), V(pfc), V(pfc_oper) and
+      V(pfc_watchdog).
   returned: success
   type: dict
-  contains:
-    version:
-      description: Release of the switch.
-      type: str
-    model:
-      description: What C(show version) calls the model; many switches say only V(x86onie). With V(onyx).
-      type: str
-    serial:
-      description: Serial number of the system. With V(onyx).
-      type: str
-    role:
-      description: Role in the prompt, V(master), V(standby) or V(unknown); empty if it has none. With V(onyx).
-      type: str
-    roce:
-      description:
-        - The configured mode (V(absent) if RoCE is off) and what is in force, in the words of the switch. Thresholds
-          are in thousands of bytes. Null if it could not be read.
-        - C(dscp_priorities) is the map in force, C(traffic_classes) and C(pools) are Onyx's.
-      type: dict
-    vlans:
-      description: VLANs by number, with C(members), the ports and bonds that carry them, and C(name) with V(onyx).
-      type: dict
-    svis:
-      description: Numbers of the VLANs that have a layer 3 interface.
-      type: list
-      elements: int
-    ports:
-      description:
-        - The ports. C(mode) is access, trunk, hybrid, routed, lag (member of C(lag)), bond (member of C(bond)), used
-          (for something else), none or unknown; C(mtu) is in bytes; C(carries) is what the port carries, for a person.
-        - C(counters) has what the release prints of rx_drops, tx_drops, rx_discards, tx_discards, tx_hoq_discards,
-          ecn_marked, rx_pfc_pause, tx_pfc_pause (O(priority)), rx_roce_packets and tx_roce_packets, all in packets
-          since they were cleared.
-        - RoCE packets are those with DSCP 8 * O(priority) + 2 (26 with priority 3). Congestion notifications (DSCP 48)
-          must be in another priority, without PFC. C(roce_priority) and C(cnp_priority) of a port are what its map
-          makes of them.
-      type: dict
-    other_qos:
-      description: QoS settings besides RoCE, as commands; they may contradict its template. With V(cumulus).
-      type: list
-      elements: str
-    saved:
-      description: Whether the running configuration survives a reload of the switch. Null if that is not known.
-      type: bool
-    unsaved_changes:
-      description: Lines that a reload would lose (C(+)) or bring back (C(-)). With V(onyx) and V(cumulus).
-      type: list
-      elements: str
-    staged_changes:
-      description: Changes that are staged and not applied, by revision. With V(cumulus).
-      type: dict
-    files:
-      description: Names of the configuration files on the switch. With V(onyx).
-      type: list
-      elements: str
-    unreadable:
-      description: What could not be read, as C(what), and why, as C(reason) with the text of the switch.
-      type: list
-      elements: dict
-    problems:
-      description: What contradicts RoCE on the ports, one sentence each; empty if RoCE is off and may be.
-      type: list
-      elements: str
-    warnings:
-      description: What RoCE works without, such as the PFC watchdog. Not with V(onyx).
-      type: list
-      elements: str
-    findings:
-      description:
-        - C(code), C(place) (a port, empty for the whole switch), C(thing), C(found), C(expected) and C(remedy) of each
-          problem and warning. With V(sonic), V(eos) and V(nxos).
-        - Codes are V(mode), V(mtu), V(port_mode), V(vlan), V(address), V(network), V(trust), V(dscp), V(cnp), V(ecn),
-          V(pfc), V(pfc_oper) and V(pfc_watchdog).
-      type: list
-      elements: dict
-    healthy:
-      description: Whether there is no problem.
-      type: bool
   sample:
     version: 3.10.4006
     roce: {mode: lossless, trust: L3, ecn: 'ecn, absolute', pfc: enabled, pfc_priorities: [3], exceptions: []}
@@ -242,10 +193,6 @@ switch:
     unreadable: []
     problems: []
     healthy: true
-error_code:
-  description: Kind of the failure, one of V(refused), V(credentials), V(unreachable) and V(unknown_format).
-  returned: failure
-  type: str
 """
 
 import contextlib

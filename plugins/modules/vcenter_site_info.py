@@ -57,10 +57,6 @@ vcenter:
   description: The server as the module reached it.
   returned: success
   type: str
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
 product:
   description: What the server says it is.
   returned: success
@@ -95,10 +91,6 @@ missing_privileges:
   returned: success
   type: list
   elements: dict
-error_code:
-  description: Class of the failure, such as V(unreachable), V(credentials) and V(refused).
-  returned: failure
-  type: str
 """
 
 from ..module_utils._layer import failing

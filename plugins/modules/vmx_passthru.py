@@ -19,13 +19,6 @@ description:
     an error.
   - These keys can only be changed while the VM is powered off, and come into force at the next power-on. A reboot of
     the guest is not enough. What happens to a running VM is decided by O(power_policy).
-attributes:
-  check_mode:
-    support: full
-    description: Shows what would be changed, and whether the VM would be powered off for it.
-  diff_mode:
-    support: full
-    description: Shows the managed keys, and the power state if it changes.
 options:
   vm:
     description: Name of the VM, or its managed object id. Only one of this and O(vms) is given.
@@ -79,7 +72,7 @@ options:
   planned_host:
     description:
       - Managed object id or name of the ESXi host that O(numa_node_affinity) and O(gpu_pci_ids) were made for, as
-        RV(esxi_host_moid) of the run that made them says.
+        C(esxi_host_moid) of the run that made them says.
       - If the VM is on another host now, these two are left alone with a warning. They mean nothing there.
       - If not given, they are taken as made for the VM's present host.
     type: str
@@ -160,6 +153,7 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - rocemesh.multinode.attributes.changes
   - rocemesh.multinode.vsphere
 notes:
   - A VM with passthrough devices cannot be migrated, suspended or snapshotted while it is on, and HA does not
@@ -199,10 +193,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-vcenter_uuid:
-  description: UUID of the vCenter; of an ESXi host that is asked itself, that of its hardware.
-  returned: success
-  type: str
 vms:
   description:
     - Each VM of O(vms), in this order, with C(asked) (the name that was given), C(failed), and what is returned of one
@@ -224,16 +214,6 @@ vm_uuid:
   description: Instance UUID of the VM.
   returned: success
   type: str
-esxi_host:
-  description: Host that the VM is on.
-  returned: success
-  type: str
-  sample: esx01
-esxi_host_moid:
-  description: Managed object id of that host.
-  returned: success
-  type: str
-  sample: host-21
 power_state:
   description: Power state after the run, V(poweredOn), V(poweredOff) or V(suspended).
   returned: success
@@ -296,29 +276,6 @@ power_cycle_required:
     - Read from vCenter's events since the last power-on; in check mode also true if the plan would power the VM off.
   returned: success
   type: bool
-operations:
-  description: Changes and power operations, done or planned, with C(description), C(command), C(disrupts), C(reboot).
-  returned: success
-  type: list
-  elements: dict
-undo:
-  description: Calls that take the change back, in order.
-  returned: success
-  type: list
-  elements: str
-reboot_required:
-  description: Whether something waits for a restart.
-  returned: success
-  type: bool
-reboot_scope:
-  description: What has to restart, V(none) or V(vm_power_cycle).
-  returned: success
-  type: str
-reboot_reasons:
-  description: One sentence for each thing that waits.
-  returned: success
-  type: list
-  elements: str
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The options of a login over HTTPS; documented in the fragment ``switch_https``."""
+"""The options of a login over HTTPS; documented in the fragment ``switch.https``."""
 
 from __future__ import annotations
 

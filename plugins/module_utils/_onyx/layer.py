@@ -170,7 +170,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         guards.links_lost(self.host, self._links_lost, self._wait_for_links, more)
         if not operations:
             planning.require_health(state, wanted)
-        if not operations and not self._applied and state.unsaved and self._may_save(state):
+        if not operations and not self._applied and state.unsaved and saving.may_save(self._save, state.foreign):
             # Saving after own changes is `commit`, which comes after the verification.
             operations = [_SAVE]
         return operations
@@ -180,9 +180,6 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         if names and self._first is not None and self._first.neighbors is None:
             with contextlib.suppress(ParseError):
                 self._first = dataclasses.replace(self._first, neighbors=self.read.neighbors())
-
-    def _may_save(self, state: SwitchState) -> bool:
-        return saving.may_save(self._save, state.foreign)
 
     # --- apply
 
@@ -374,7 +371,7 @@ class SwitchLayer(Layer[SwitchState, Wanted]):
         try:
             lines = self.read.running()  # what is written next
             self._last = dataclasses.replace(self._last, lines=lines, foreign=self._foreign(lines, True))
-            if self._may_save(self._last):
+            if saving.may_save(self._save, self._last.foreign):
                 self._write_configuration()
         except LayerError as error:
             self._failed = _SAVE

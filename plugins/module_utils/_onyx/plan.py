@@ -79,7 +79,9 @@ def plan(state: SwitchState, wanted: Wanted) -> list[Operation]:
     _refuse_old_release(state, wanted)
     _refuse_other_priority(state, wanted)
     _refuse_ipv6(state, wanted)
-    _refuse_ports(state, wanted)
+    refuse_missing(state.host, state.ports, wanted.ports)
+    reasons = [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
+    guards.refuse_used(state.host, reasons)
     operations = [*_vlan(state, wanted), *roce_operations(state, wanted), *_routing(state, wanted)]
     operations += [*_port_modes(state, wanted), *_CONTENTS[wanted.port_mode](state, wanted), *_mtus(state, wanted)]
     if state.neighbors is not None:
@@ -182,13 +184,6 @@ def _refuse_ipv6(state: SwitchState, wanted: Wanted) -> None:
         )
 
 
-def _refuse_ports(state: SwitchState, wanted: Wanted) -> None:
-    refuse_missing(state.host, state.ports, wanted.ports)
-    guards.refuse_used(
-        state.host, [reason for name in wanted.ports for reason in _reasons_against(state.ports[name], wanted)]
-    )
-
-
 def refuse_missing(host: str, ports: Collection[str], names: Iterable[str]) -> None:
     missing = [name for name in names if name not in ports]
     lanes = {name: [other for other in ports if other.startswith(name + "/")] for name in missing}
@@ -231,18 +226,13 @@ def _lost(port: Port, wanted: Wanted) -> list[Use]:
     if port.mode == wanted.port_mode == "trunk":
         return []
     if port.mode == "routed" and wanted.port_mode != "routed":
-        own = [Use(words) for words in _without_prefix(port)]
+        own = [Use(line.removeprefix(f"interface ethernet {port.name} ")) for line in port.config]
     else:
         own = [use for use in port.uses if not use.elsewhere]
     if port.mode not in ("routed", "access"):
         native = f" and untagged VLAN {port.access_vlan}" if port.access_vlan is not None else ""
         own.insert(0, Use(f"VLANs {port.allowed_vlans or '(no tagged ones)'}{native}"))
     return [*own, *(use for use in port.uses if use.elsewhere)]
-
-
-def _without_prefix(port: Port) -> list[str]:
-    prefix = f"interface ethernet {port.name} "
-    return [line[len(prefix) :] if line.startswith(prefix) else line for line in port.config]
 
 
 # --- operations

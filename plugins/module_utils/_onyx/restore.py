@@ -103,7 +103,8 @@ def plan(state: SwitchState, restore: Restore) -> tuple[list[Operation], list[di
         planning.access_operation(spec, names, now, before, note=_NOTE)
         for spec, names, now, before, _admin in _ports(state, due, "access_vlan")
     ]
-    return [*mtus, *vlans, *_modes(due), *_roce(state, due), *_svis(due), *_vlans(due)], left
+    roce = planning.roce_operations(state, Wanted(mode=due["roce"][1])) if "roce" in due else []
+    return [*mtus, *vlans, *_modes(due), *roce, *_svis(due), *_vlans(due)], left
 
 
 def _is_in_another_vlan(state: SwitchState, name: str, restore: Restore) -> bool:
@@ -178,10 +179,6 @@ def _modes(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
             )
         )
     return found
-
-
-def _roce(state: SwitchState, due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:
-    return planning.roce_operations(state, Wanted(mode=due["roce"][1])) if "roce" in due else []
 
 
 def _svis(due: Mapping[str, tuple[Any, Any]]) -> list[Operation]:

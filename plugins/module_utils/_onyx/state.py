@@ -261,16 +261,12 @@ def parse_vlans(host: str, text: str) -> dict[int, Vlan]:
             if not isinstance(entry, dict):
                 raise ParseError(f"VLAN {key} is no object", host=host, thing="show vlan", raw=text)
             ports = str(entry.get("Ports", ""))
-            members = [_port_or_lag(part) for part in re.split(r"[,\s]+", ports) if part]
-            result[int(key)] = Vlan(str(entry.get("Name", "")), tuple(members))
+            parts = [part for part in re.split(r"[,\s]+", ports) if part]
+            members = tuple(name[1] if (name := _ETH_RE.match(part)) else part for part in parts)
+            result[int(key)] = Vlan(str(entry.get("Name", "")), members)
     if not result:
         raise ParseError("not one VLAN", host=host, thing="show vlan", raw=text)
     return result
-
-
-def _port_or_lag(text: str) -> str:
-    name = _ETH_RE.match(text)
-    return name.group(1) if name else text
 
 
 def parse_switchport(host: str, text: str) -> dict[str, Switchport]:

@@ -15,12 +15,12 @@ LOGIN: dict[str, dict[str, object]] = {
     "password": {"type": "str", "required": True, "no_log": True, "fallback": (env_fallback, ["SWITCH_PASSWORD"])},
     "timeout": {"type": "int", "default": 30},
 }
-# Documented in the fragment ``switch_ssh``.
+# Documented in the fragment ``switch.ssh``.
 SSH: dict[str, dict[str, object]] = {
     "known_hosts": {"type": "path"},
     "host_key_checking": {"type": "bool", "default": True},
 }
-# Of every module that configures a switch; documented in the fragment ``roce_switch``.
+# Of every module that configures a switch; documented in the fragment ``switch.changes``.
 COMMON: dict[str, dict[str, object]] = {
     "vlan": {"type": "int"},
     "port_mode": {"type": "str", "default": "access", "choices": list(PORT_MODES)},

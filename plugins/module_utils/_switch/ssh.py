@@ -20,6 +20,8 @@ try:
 except ImportError:
     IMPORT_ERROR = traceback.format_exc()
 
+_PEER = "incompatible ssh peer"
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -82,84 +84,54 @@ def policy(host_key_checking: bool) -> Any:
 
 
 def explain(error: BaseException, settings: Settings) -> LayerError:
-    """A failed connection as a message that names the cause; netmiko reports most of them as a timeout."""
+    """A failed connection as a message that names the cause; netmiko reports most of them as a timeout.
+
+    In order: the first cause that is found anywhere in the chain of exceptions is the one to tell.
+    """
     chain = _chain(error)
-    for cause in _CAUSES:
-        for link in chain:
-            if found := cause(link, settings):
-                return found
-    return UnreachableError(
-        f"no connection ({' '.join(str(chain[-1]).split())[:200] or type(chain[-1]).__name__})",
-        **settings.about("ssh"),
-        remedy="check address, port, cabling of the management port and firewalls",
-    )
+    hosts = settings.known_hosts or "~/.ssh/known_hosts"
 
+    def found(kinds: Any, words: str = "") -> bool:
+        """Whether a link is of one of these kinds, and has these words in its text."""
+        return any(isinstance(link, kinds) and (not words or re.search(words, str(link).lower())) for link in chain)
 
-def _changed_key(link: BaseException, settings: Settings) -> LayerError | None:
-    if not isinstance(link, BadHostKeyException):
-        return None
-    return CredentialError(
-        "the host key differs from the known one: another device answers, or the switch was replaced",
-        **settings.about("known_hosts", settings.known_hosts or "~/.ssh/known_hosts"),
-        remedy="compare the fingerprint on the switch's console before you replace the entry",
-    )
-
-
-def _unknown_key(link: BaseException, settings: Settings) -> LayerError | None:
-    if not hasattr(link, "offered_key"):
-        return None
-    key = link.offered_key
-    name = key.get_name() if key else ""
-    return CredentialError(
-        f"the host key is not known ({name} {getattr(key, 'fingerprint', '')})",
-        **settings.about("known_hosts", settings.known_hosts or "~/.ssh/known_hosts"),
-        remedy="compare the fingerprint on the switch's console, then add the key: "
-        f"ssh-keyscan -p {settings.port} {settings.host} >> {settings.known_hosts or '~/.ssh/known_hosts'}",
-    )
-
-
-def _algorithms(link: BaseException, settings: Settings) -> LayerError | None:
-    if not isinstance(link, IncompatiblePeer) and "incompatible ssh peer" not in str(link).lower():
-        return None
-    return UnreachableError(
-        f"no SSH algorithm in common ({' '.join(str(link).split())}): older images offer only SHA-1 key exchange or "
-        f"ssh-rsa host keys, which paramiko 5 removed (installed: paramiko {paramiko.__version__})",
-        **settings.about("ssh"),
-        remedy="install netmiko[par4], which keeps paramiko 4, or upgrade the switch",
-    )
-
-
-def _login_timeout(link: BaseException, settings: Settings) -> LayerError | None:
-    if not isinstance(link, AuthenticationException) or "timeout" not in str(link).lower():
-        return None
-    return UnreachableError(
-        f"no answer to the login within {settings.timeout:g} s",
-        **settings.about("ssh"),
-        remedy="look at the switch's console; raise timeout if it is only slow",
-    )
-
-
-def _login(link: BaseException, settings: Settings) -> LayerError | None:
-    if not isinstance(link, (AuthenticationException, NetmikoAuthenticationException)):
-        return None
-    return CredentialError(
-        "the login was refused", **settings.about("user", settings.username), remedy="check username and password"
-    )
-
-
-def _no_ssh(link: BaseException, settings: Settings) -> LayerError | None:
+    if found(BadHostKeyException):
+        return CredentialError(
+            "the host key differs from the known one: another device answers, or the switch was replaced",
+            **settings.about("known_hosts", hosts),
+            remedy="compare the fingerprint on the switch's console before you replace the entry",
+        )
+    for key in (link.offered_key for link in chain if hasattr(link, "offered_key")):
+        name = key.get_name() if key else ""
+        return CredentialError(
+            f"the host key is not known ({name} {getattr(key, 'fingerprint', '')})",
+            **settings.about("known_hosts", hosts),
+            remedy="compare the fingerprint on the switch's console, then add the key: "
+            f"ssh-keyscan -p {settings.port} {settings.host} >> {hosts}",
+        )
+    # netmiko takes its type away.
+    for said in (str(link) for link in chain if isinstance(link, IncompatiblePeer) or _PEER in str(link).lower()):
+        return UnreachableError(
+            f"no SSH algorithm in common ({' '.join(said.split())}): older images offer only SHA-1 key exchange or "
+            f"ssh-rsa host keys, which paramiko 5 removed (installed: paramiko {paramiko.__version__})",
+            **settings.about("ssh"),
+            remedy="install netmiko[par4], which keeps paramiko 4, or upgrade the switch",
+        )
+    late = found(AuthenticationException, "timeout")
+    if not late and found((AuthenticationException, NetmikoAuthenticationException)):
+        user = settings.about("user", settings.username)
+        return CredentialError("the login was refused", **user, remedy="check username and password")
+    if late:
+        what = f"no answer to the login within {settings.timeout:g} s"
+        remedy = "look at the switch's console; raise timeout if it is only slow"
     # Paramiko says "no existing session" when its own timer runs out before the server's banner came.
-    if not isinstance(link, SSHException) or not re.search("banner|no existing session", str(link).lower()):
-        return None
-    return UnreachableError(
-        f"the port is open, but no SSH server answered there within {settings.timeout:g} s",
-        **settings.about("ssh"),
-        remedy="check that SSH is enabled on the switch and that this is its port",
-    )
-
-
-# In order: the first cause that is found in the chain of exceptions is the one to tell.
-_CAUSES = (_changed_key, _unknown_key, _algorithms, _login_timeout, _login, _no_ssh)
+    elif found(SSHException, "banner|no existing session"):
+        what = f"the port is open, but no SSH server answered there within {settings.timeout:g} s"
+        remedy = "check that SSH is enabled on the switch and that this is its port"
+    else:
+        what = f"no connection ({' '.join(str(chain[-1]).split())[:200] or type(chain[-1]).__name__})"
+        remedy = "check address, port, cabling of the management port and firewalls"
+    return UnreachableError(what, **settings.about("ssh"), remedy=remedy)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

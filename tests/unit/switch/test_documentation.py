@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.doc_fragments import (
-    roce_switch,
-    switch,
-    switch_https,
-    switch_ssh,
-)
+from ansible_collections.rocemesh.multinode.plugins.doc_fragments.switch import ModuleDocFragment
 from ansible_collections.rocemesh.multinode.plugins.modules import (
     onyx_roce,
     switch_roce,
@@ -21,15 +16,15 @@ from ansible_collections.rocemesh.multinode.plugins.modules import (
 )
 
 MODULES = (onyx_roce, switch_roce, switch_roce_info)
-FRAGMENTS = (roce_switch, switch, switch_https, switch_ssh)
+FRAGMENTS = ("DOCUMENTATION", "CHANGES", "SSH", "HTTPS")
 OPTIONS = [
     (f"{module.__name__.rpartition('.')[2]}.{name}", option)
     for module in MODULES
     for name, option in yaml.safe_load(module.DOCUMENTATION)["options"].items()
 ] + [
-    (f"{fragment.__name__.rpartition('.')[2]}.{name}", option)
+    (f"{fragment}.{name}", option)
     for fragment in FRAGMENTS
-    for name, option in yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"].items()
+    for name, option in yaml.safe_load(getattr(ModuleDocFragment, fragment))["options"].items()
 ]
 ROLE = Path(__file__).parents[3] / "roles" / "switch"
 UNITS = dict.fromkeys(("timeout", "wait_for_links", "apply_timeout", "confirm_timeout"), "seconds") | {"mtu": "bytes"}
