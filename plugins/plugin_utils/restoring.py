@@ -10,6 +10,7 @@ import dataclasses
 import re
 from typing import Any, Iterable, Mapping, Sequence
 
+from ..module_utils._vsphere.keys import GPU_KEY, MEMORY_FIELD, MMIO_SIZE_GB, NUMA_AFFINITY, TRUTHS, VmxWanted
 from .journal import COLLECTION, ESXI, INTERFACE, MESH, NIC, RESTORED, SWITCH, VM
 
 CONTAINER = "container"
@@ -34,24 +35,12 @@ _POWER = "the power of a VM stays as it is"
 # What a run did and is no setting: restarts, the list of the files that roles wrote.
 _EVENTS = ("esxi_reboot", "node_manifest")
 _NIC_KEY = re.compile(r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ATS_ENABLED next boot")
-_GPU_KEY = re.compile(r"pciPassthru(\d{1,3})\.cfg\.gpu-pci-id", re.IGNORECASE)
-_TRUTHS = {
-    "pciPassthru.allowP2P": "allow_p2p",
-    "pciPassthru.RelaxACSforP2P": "relax_acs",
-    "pciPassthru.use64bitMMIO": "use_64bit_mmio",
-}
-_MMIO, _NUMA, _MEMORY = "pciPassthru.64bitMMIOSizeGB", "numa.nodeAffinity", "memoryReservationLockedToMax"
+_TRUTHS = {key: option for option, key in TRUTHS.items()}
 # Every option of vmx_passthru that sets something, off: a VM of which nothing goes back keeps all.
 VMX_NEUTRAL: dict[str, Any] = {
-    "allow_p2p": None,
-    "relax_acs": None,
-    "numa_node_affinity": None,
-    "gpu_pci_ids": {},
-    "use_64bit_mmio": None,
-    "mmio_size_gb": None,
-    "reserve_memory": None,
-    "firmware": None,
-    "absent": [],
+    option: value
+    for option, value in VmxWanted(allow_p2p=None, relax_acs=None).arguments().items()
+    if option != "allow_shared_gpu"  # allows, and sets nothing
 }
 
 
@@ -229,19 +218,19 @@ def _why_not(one: Setting) -> str:
 
 def vmx_option(key: str, value: Any) -> dict[str, Any] | None:
     """The option of vmx_passthru that gives a key this value; None: there is none."""
-    gpu = _GPU_KEY.fullmatch(key)
+    gpu = GPU_KEY.fullmatch(key)
     option: dict[str, Any] | None = None
     if key in _TRUTHS and value is None:
         option = {"absent": [_TRUTHS[key]]}
     elif key in _TRUTHS and str(value).upper() in ("TRUE", "FALSE"):
         option = {_TRUTHS[key]: str(value).upper() == "TRUE"}
-    elif key == _MMIO:
+    elif key == MMIO_SIZE_GB:
         option = {"absent": ["mmio_size_gb"]} if value is None else {"mmio_size_gb": str(value)}
-    elif key == _NUMA:
+    elif key == NUMA_AFFINITY:
         option = {"numa_node_affinity": ["absent"] if value is None else str(value).replace(" ", "").split(",")}
     elif gpu:
         option = {"gpu_pci_ids": {gpu.group(1): value or ""}}
-    elif key == _MEMORY and isinstance(value, bool):
+    elif key == MEMORY_FIELD and isinstance(value, bool):
         option = {"reserve_memory": value}
     return option
 

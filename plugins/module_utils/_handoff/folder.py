@@ -58,7 +58,10 @@ class Folder(Layer[State, Wanted]):
         self._wanted = wanted
         for name in wanted.files:
             if not _NAME.fullmatch(name) or name == SUMS:
-                raise RefusedError("not the name of a file of a hand-off", host=self.host, thing="files", value=name)
+                raise self._refused("not the name of a file of a hand-off", thing="files", value=name)
+
+    def _refused(self, what: str, remedy: str = "", thing: str = "", value: Any = None) -> RefusedError:
+        return RefusedError(what, host=self.host, thing=thing, value=value, remedy=remedy)
 
     def observe(self) -> State:
         try:
@@ -67,18 +70,14 @@ class Folder(Layer[State, Wanted]):
             for name in {*self._wanted.whole, *listed}:
                 path = self._path / name
                 if path.is_symlink() or (path.exists() and not path.is_file()):
-                    raise RefusedError(
-                        "is not a file of this collection", host=self.host, thing=str(path), remedy="move it away"
-                    )
+                    raise self._refused("is not a file of this collection", "move it away", str(path))
                 if path.is_file():
                     texts[name] = path.read_bytes().decode("utf-8", "surrogateescape")
                     if os.access(path, os.X_OK):
                         executable.add(name)
             return State(texts, listed, frozenset(executable))
         except OSError as error:
-            raise RefusedError(
-                f"cannot be read ({error.strerror})", host=self.host, thing=str(self._path), remedy="check the folder"
-            ) from error
+            raise self._refused(f"cannot be read ({error.strerror})", "check the folder", str(self._path)) from error
 
     def _listed(self) -> dict[str, str]:
         sums = self._path / SUMS
@@ -88,12 +87,8 @@ class Folder(Layer[State, Wanted]):
         for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
             match = _LINE.fullmatch(line)
             if match is None or not _NAME.fullmatch(match["name"]):
-                raise RefusedError(
-                    f"a line of it is no checksum: {line!r:.80}",
-                    host=self.host,
-                    thing=str(sums),
-                    remedy="move the folder away, or choose another one (run_handoff_dir)",
-                )
+                what = f"a line of it is no checksum: {line!r:.80}"
+                raise self._refused(what, "move the folder away, or choose another one (run_handoff_dir)", str(sums))
             found[match["name"]] = match["digest"]
         return found
 
@@ -105,13 +100,9 @@ class Folder(Layer[State, Wanted]):
             if name != SUMS and state.listed.get(name) != digest(text) and wanted.files.get(name) != text
         ]
         if theirs:
-            raise RefusedError(
-                "another user's, or edited since it was written; nothing was changed",
-                host=self.host,
-                thing=str(self._path),
-                value=", ".join(sorted(theirs)),
-                remedy="keep the edited file under another name, or choose another folder (run_handoff_dir)",
-            )
+            what = "another user's, or edited since it was written; nothing was changed"
+            remedy = "keep the edited file under another name, or choose another folder (run_handoff_dir)"
+            raise self._refused(what, remedy, str(self._path), ", ".join(sorted(theirs)))
         for name, text in wanted.whole.items():
             before = state.texts.get(name)
             if before == text and (name in state.executable) == _is_program(text):

@@ -11,16 +11,18 @@ import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
+from .._judge.packs import loader
 from .._layer import RefusedError
 from .._results.path import path_verdict
 from .._results.readers import nccl_log, tf_cnn
-from . import counters, slurm
+from . import counters
 from .job import FORMAT
 
 _SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
 # torchrun --tee: role and rank within the node.
 _TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_SLURM_END = re.compile(r"\*\*\* (?:JOB|STEP) ")
 _CHUNK = 1 << 20
 
 
@@ -30,12 +32,8 @@ def read(folder: Path) -> dict[str, Any]:
     job = _job(folder)
     logs = _files(folder, "train")
     if not logs and not _files(folder, "probe"):
-        raise RefusedError(
-            "no output of the ranks in it (train.log, or train.HOST.log of each node)",
-            host="report",
-            thing=str(folder),
-            remedy="copy the results of all nodes into this folder; a pod's output comes by kubectl logs",
-        )
+        remedy = "copy the results of all nodes into this folder; a pod's output comes by kubectl logs"
+        raise _refused("no output of the ranks in it (train.log, or train.HOST.log of each node)", remedy, str(folder))
     name = _word(folder / "id") or folder.resolve().name
     hosts = {str(host["name"]): str(host["hostname"]) for host in job["hosts"]}
     ranks = int(job["ranks"])
@@ -82,22 +80,18 @@ def _job(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise RefusedError(
-            f"no job of a hand-off ({error.strerror})",
-            host="report",
-            thing=str(path),
-            remedy="give the folder with the results (results/JOBID), with job.json of the hand-off in it",
-        ) from error
+        remedy = "give the folder with the results (results/JOBID), with job.json of the hand-off in it"
+        raise _refused(f"no job of a hand-off ({error.strerror})", remedy, str(path)) from error
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"not JSON ({error})", host="report", thing=str(path), remedy="copy it again") from error
+        raise _refused(f"not JSON ({error})", "copy it again", str(path)) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("hosts"), list):
-        raise RefusedError(
-            f"not the job.json of a hand-off in format {FORMAT}",
-            host="report",
-            thing=str(path),
-            remedy="take the file that playbooks/handoff.yml wrote",
-        )
+        what = f"not the job.json of a hand-off in format {FORMAT}"
+        raise _refused(what, "take the file that playbooks/handoff.yml wrote", str(path))
     return found
+
+
+def _refused(what: str, remedy: str, thing: str) -> RefusedError:
+    return RefusedError(what, host="report", thing=thing, remedy=remedy)
 
 
 def _files(folder: Path, stem: str) -> list[Path]:
@@ -175,7 +169,7 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
     if statuses and not bad:
         return []
     given = [path for name in ("launcher.out", "train*.err", "probe*.err") for path in sorted(folder.glob(name))]
-    said = slurm.explain("\n".join(_tail(path) for path in [*given, *logs]))
+    said = slurm_said("\n".join(_tail(path) for path in [*given, *logs]))
     if said:
         return [said]
     if bad:
@@ -191,6 +185,21 @@ def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:
             }
         ]
     return []
+
+
+def slurm_said(text: str) -> dict[str, str] | None:
+    """The first rule of ``_judge/packs/slurm.yml`` that a line of ``text`` meets, as code and message; None if Slurm
+    says nothing of an end."""
+    packs, end = loader.load(), _SLURM_END.search(text)
+    early = text[: end.start()] if end else text
+    for name, rule in packs.lists["slurm"].items():
+        match = re.search(packs.pattern(rule["match"]), early if rule.get("early") else text, re.IGNORECASE)
+        if match:
+            found = {key: value or "" for key, value in match.groupdict().items()}
+            found["by"] = f" by user {found['user']}" if found.get("user") else ""
+            found["id"] = found.get("id", "").split(".", maxsplit=1)[0]
+            return {"code": rule.get("code", name), "message": rule["message"].format(**found)}
+    return None
 
 
 def _tail(path: Path) -> str:

@@ -87,7 +87,7 @@ class MeshNode(Layer[MeshState, Wanted]):
         getattr(self._at(path), action)(path, **arguments)
 
     def warnings(self, state: MeshState, wanted: Wanted) -> list[str]:
-        return planning.warnings(state, wanted, self.host)
+        return list(planning.warnings(state, wanted, self.host))
 
     def facts(self, state: MeshState) -> dict[str, Any]:
         wanted = self._wanted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator
 
 from .._layer import Operation, ParseError, RefusedError
 from . import blocks, render
@@ -256,10 +256,9 @@ def plan(state: MeshState, wanted: Wanted, host: str) -> list[Operation]:
     return planner.operations
 
 
-def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
-    found, layout = [], wanted.layout
+def warnings(state: MeshState, wanted: Wanted, host: str) -> Iterator[str]:
     if state.busy:
-        found.append(
+        yield (
             f"{host}: a launch of an earlier release holds the account {state.busy}, which stays. "
             "Run this again when the job is over."
         )
@@ -268,16 +267,13 @@ def warnings(state: MeshState, wanted: Wanted, host: str) -> list[str]:
         for key in (*peer.host_public_keys, *peer.container_public_keys):
             holders.setdefault(key, []).append(peer.name)
     for names in {tuple(names) for names in holders.values() if len(names) > 1}:
-        found.append(
+        yield (
             f"{host}: {', '.join(names)} share one private key: the holder of one of them has all of them. "
             "Delete the copied keys and collect state=identity again."
         )
     if wanted.state == "absent":
-        made = {path for path in layout.owned if _is_ours(state.file(path).content)}
+        made = {path for path in wanted.layout.owned if _is_ours(state.file(path).content)}
         made |= {path for path, public in state.public.items() if public.generated_here}
-        found += [
-            f"{host}: {state.shown(path)} was not made by this module and stays."
-            for path in (*layout.owned, *wanted.keys)
-            if state.file(path).exists and path not in made
-        ]
-    return found
+        for path in (*wanted.layout.owned, *wanted.keys):
+            if state.file(path).exists and path not in made:
+                yield f"{host}: {state.shown(path)} was not made by this module and stays."

@@ -12,7 +12,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 from .boot_state import NextBoot, Planned, Tree
 from .interface_plan import LIST_DIRECTORY, UNIT_DIRECTORY, instance
-from .interface_state import Link, normal_route
+from .interface_state import Link, interface_of, normal_route
 
 INTERFACES = "/etc/network/interfaces"
 _METHODS = frozenset(
@@ -213,11 +213,8 @@ def _ip(words: list[str], path: str, boot: NextBoot) -> None:
 
 
 def _changed_address(verb: str, text: str, path: str, planned: Planned) -> None:
-    try:
-        address = str(ipaddress.ip_interface(text))
-    except ValueError:
-        return
-    if verb in ("add", "replace", "change"):
+    address = str(interface_of(text) or "")
+    if address and verb in ("add", "replace", "change"):
         planned.addresses[address] = path
     elif verb in ("del", "delete") and address in planned.addresses:
         del planned.addresses[address]

@@ -6,7 +6,6 @@ As systemd.network(5), systemd.netdev(5) and systemd.link(5) say. Pure: no I/O. 
 from __future__ import annotations
 
 import fnmatch
-import ipaddress
 import re
 from typing import Iterator, Mapping, Sequence
 
@@ -15,9 +14,9 @@ from .interface_state import (
     NETWORK_FOLDERS,
     Link,
     Section,
+    interface_of,
     is_true,
     last,
-    normal_route,
     sections,
     uses_dhcp_mtu,
     values,
@@ -158,19 +157,19 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
     for name, settings in parts:
         listed += [value for key, value in settings if name == "Address" and key == "Address" and value]
     for text in listed:
-        address = _address(text)
-        if address:
-            planned.addresses[address] = path
+        interface = interface_of(text)
+        if interface and not (interface.is_link_local or interface.ip.is_unspecified):
+            planned.addresses[str(interface)] = path
     table = last(parts, "Network", "VRF") or "main"
     for text in values(parts, "Network", "Gateway"):
         if text and not text.startswith("_") and table == "main":
-            _route(planned, "default", text, path)
+            planned.add_route("default", text, path)
     for name, settings in parts:
         row = dict(settings)
         if name == "Route" and row.get("Table", table) in ("main", "254") and row.get("Type", "unicast") == "unicast":
             gateway = row.get("Gateway", "")
             if not gateway.startswith("_") and ("Destination" in row or gateway):
-                _route(planned, row.get("Destination", "default"), gateway, path)
+                planned.add_route(row.get("Destination", "default"), gateway, path)
     dhcp = last(parts, "Network", "DHCP").lower()
     planned.dhcp |= {4, 6} if is_true(dhcp) or dhcp == "both" else {4} if dhcp in ("ipv4", "v4") else set()
     planned.dhcp |= {6} if dhcp in ("ipv6", "v6") else set()
@@ -189,21 +188,6 @@ def _network(path: str, parts: Sequence[Section], tree: Tree, planned: Planned) 
             path,
         )  # fmt: skip
         planned.set_mtu(mtu, owner)
-
-
-def _address(text: str) -> str:
-    try:
-        interface = ipaddress.ip_interface(text)
-    except ValueError:
-        return ""  # networkd ignores the line
-    return "" if interface.is_link_local or interface.ip.is_unspecified else str(interface)
-
-
-def _route(planned: Planned, destination: str, gateway: str, path: str) -> None:
-    try:
-        planned.routes[normal_route(destination, gateway)] = path
-    except ValueError:
-        return  # networkd ignores the section
 
 
 # ---- rules of udev --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import re
 from typing import Iterator, Mapping
 
 from .boot_state import NextBoot, Planned, Tree
-from .interface_state import Link, normal_route, sections
+from .interface_state import Link, interface_of, sections
 
 KEYFILES = (
     "/etc/NetworkManager/system-connections",
@@ -24,6 +24,7 @@ TIMES = "/var/lib/NetworkManager/timestamps"
 _VIRTUAL = ("bond", "vlan", "bridge", "team")
 _COPIES = ("~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".swp")
 _NO = frozenset(("false", "no", "0", "off"))
+_NO_GATEWAY = frozenset(("", "0.0.0.0", "::"))
 # Without quotes a value ends at a blank, and a comment may follow.
 _SHELL = re.compile(r"^\s*(?P<key>[A-Z0-9_]+)=(?P<quote>[\"'])?(?P<value>(?(quote)[^\"'\n]*|\S*))", re.MULTILINE)
 
@@ -196,14 +197,17 @@ def _addresses(one: Profile, section: str, family: int, planned: Planned) -> Non
     gateways = [one.get(section, "gateway")]
     for text in _listed(one, section, "address"):
         address, _comma, gateway = text.partition(",")
-        _add(planned, address, one.path)
+        interface = interface_of(address.strip())
+        if interface and not interface.is_link_local:
+            planned.addresses[str(interface)] = one.path
         gateways.append(gateway.strip())
     if _is_in_main(one, section) and one.get(section, "never-default", "false").lower() in _NO:
-        for gateway in {*gateways} - {"", "0.0.0.0", "::"}:
-            _via(planned, "default", gateway, family, one.path)
+        for gateway in {*gateways} - _NO_GATEWAY:
+            planned.add_route("default", gateway, one.path, family)
     for text in _listed(one, section, "route"):
         fields = [each.strip() for each in text.split(",")]
-        _via(planned, fields[0], fields[1] if len(fields) > 1 else "", family, one.path)
+        gateway = "".join(fields[1:2])
+        planned.add_route(fields[0], "" if gateway in _NO_GATEWAY else gateway, one.path, family)
 
 
 def _listed(one: Profile, section: str, key: str) -> Iterator[str]:
@@ -220,23 +224,6 @@ def _is_in_main(one: Profile, section: str, route: str = "") -> bool:
     """The table of the route itself goes before that of all routes of the family, the gateway's among them."""
     own = re.search(r"\btable=([1-9]\d*)", one.get(section, f"{route}_options"))
     return (own.group(1) if own else one.get(section, "route-table", one.table)) in ("0", "254")
-
-
-def _add(planned: Planned, text: str, path: str) -> None:
-    try:
-        interface = ipaddress.ip_interface(text.strip())
-    except ValueError:
-        return  # NetworkManager refuses the setting
-    if not interface.is_link_local:
-        planned.addresses[str(interface)] = path
-
-
-def _via(planned: Planned, destination: str, gateway: str, family: int, path: str) -> None:
-    try:
-        empty = gateway in ("", "0.0.0.0", "::")
-        planned.routes[normal_route(destination, "" if empty else gateway, family)] = path
-    except ValueError:
-        return
 
 
 # ---- ifcfg files of RHEL --------------------------------------------------------------------------------------------

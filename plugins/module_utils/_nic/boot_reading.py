@@ -13,13 +13,14 @@ import stat
 from typing import Any
 
 from .._layer import LayerError
+from . import boot_commands, boot_networkd, boot_profiles
 from .boot_networkd import RULE_FOLDERS
-from .boot_plan import next_boot
 from .boot_profiles import CONFIGURATION, KEYFILES
-from .boot_state import Present, Tree, as_result, parse_mounts
+from .boot_state import NextBoot, Present, Tree, as_result, parse_mounts
 from .interface_reading import NETPLAN, InterfaceReader, netplan_copy
-from .interface_state import NETWORK_FOLDERS, Link, parse_pairs, parse_routes, sections
+from .interface_state import NETWORK_FOLDERS, Link, last, parse_pairs, parse_routes, sections
 from .manifest import leftovers, read, written
+from .node import names_in
 
 # Files right in these folders.
 _FOLDERS = (
@@ -61,6 +62,39 @@ def read_next_boot(reader: InterfaceReader) -> dict[str, Any]:
     return found
 
 
+def next_boot(tree: Tree, present: Present) -> NextBoot:
+    """All that sets up interfaces, in the order in which the boot runs it. Pure."""
+    boot = NextBoot()
+    links = present.interfaces
+    boot_networkd.apply_rules(tree, links, boot, late=False)
+    boot_networkd.apply_links(tree, links, boot, present.command_line)
+    boot_networkd.apply_rules(tree, links, boot, late=True)
+    ifupdown = tree.is_enabled("networking.service")
+    manager = tree.is_enabled("NetworkManager.service")
+    networkd = boot_networkd.is_starting(tree)
+    if ifupdown:
+        boot_commands.apply(tree, boot)
+    if manager:
+        boot_profiles.apply(tree, links, boot, _left_to_ifupdown(tree))
+    if networkd:
+        boot_networkd.apply(tree, links, boot, present.command_line)
+    boot_commands.apply_units(tree, boot)
+    boot_commands.apply_drivers(tree, links, boot)
+    boot.managed = ifupdown or manager or networkd
+    return boot
+
+
+def _left_to_ifupdown(tree: Tree) -> frozenset[str]:
+    """What NetworkManager's plugin of Debian leaves alone: all that ifupdown's files name."""
+    parts = sections(tree.files.get("/etc/NetworkManager/NetworkManager.conf", ""))
+    if "ifupdown" not in last(parts, "main", "plugins") or last(parts, "ifupdown", "managed") == "true":
+        return frozenset()
+    try:
+        return frozenset(one.interface for one in boot_commands.parse(tree).stanzas)
+    except boot_commands.Refused:
+        return frozenset()
+
+
 # ---- the files of the next boot -------------------------------------------------------------------------------------
 
 
@@ -85,14 +119,14 @@ def _take(tree: Tree, path: str, root: str) -> None:
 
 def _take_folder(tree: Tree, path: str, root: str, of_netplan: bool = False) -> None:
     """What netplan's generator has made in /run is made anew at the next boot: that is read from the copy."""
-    for name in _names(os.path.join(root, path.lstrip("/"))):
+    for name in names_in(os.path.join(root, path.lstrip("/"))):
         if path.startswith("/run/") and not name.endswith(".d") and is_of_netplan(name) != of_netplan:
             continue
         place = os.path.join(root, path.lstrip("/"), name)
         if not os.path.isdir(place):
             _take(tree, f"{path}/{name}", root)
         elif name.endswith(".d") and not of_netplan:
-            for each in _names(place):
+            for each in names_in(place):
                 _take(tree, f"{path}/{name}/{each}", root)
 
 
@@ -122,13 +156,6 @@ def _has_netplan(reader: InterfaceReader) -> bool:
     """Files, and a generator for them: without one the boot makes nothing of them."""
     there = any(glob.glob(os.path.join(reader.root, folder, "*.yaml")) for folder in NETPLAN)
     return there and (any(os.path.exists(one) for one in reader.generators) or reader.which("netplan") is not None)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
 
 
 # ---- what is there now ----------------------------------------------------------------------------------------------
@@ -183,7 +210,7 @@ def _devices(reader: InterfaceReader) -> dict[str, str]:
     """What fstab may name -> MAJOR:MINOR, of the devices that fstab does name or that udev has links for."""
     found = {}
     for folder, word in _BY.items():
-        for name in _names(reader.path(f"/dev/disk/{folder}")):
+        for name in names_in(reader.path(f"/dev/disk/{folder}")):
             # udev writes a blank as \x20.
             plain = re.sub(r"\\x([0-9a-f]{2})", lambda code: chr(int(code.group(1), 16)), name)
             found[word + plain] = _number(reader.path(f"/dev/disk/{folder}/{name}"))

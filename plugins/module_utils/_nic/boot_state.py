@@ -5,12 +5,13 @@ Pure: no I/O. Imports on Python 3.8: runs on the nodes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import ipaddress
 import re
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
-from .interface_state import DEFAULT_MTU, Link, Route
+from .interface_state import DEFAULT_MTU, Link, Route, normal_route
 
 # Their interfaces appear with DEFAULT_MTU, that of ether_setup (Linux 6.1: no probe of these drivers sets another one);
 # other drivers (ena, gve, virtio_net, hv_netvsc) take the MTU of their host.
@@ -98,6 +99,10 @@ class Planned:
 
     def set_mtu(self, value: int, file: str) -> None:
         self.mtu, self.mtu_by = value, file
+
+    def add_route(self, destination: str, gateway: str, file: str, family: int = 0) -> None:
+        with contextlib.suppress(ValueError):  # who reads the file ignores what is no route
+            self.routes[normal_route(destination, gateway, family)] = file
 
 
 @dataclasses.dataclass

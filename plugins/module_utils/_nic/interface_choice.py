@@ -34,8 +34,8 @@ class Wanted:
     drivers: tuple[str, ...] = (DRIVER,)
 
 
-def no_roce(links: Mapping[str, Link], link: Link, simulated: bool, drivers: Sequence[str] = (DRIVER,)) -> str:
-    """Why this is no interface of a RoCE device with one of the drivers (by default: of a ConnectX); '' if it is."""
+def no_roce(links: Mapping[str, Link], link: Link, wanted: Wanted) -> str:
+    """Why this is no interface of a RoCE device with one of the drivers that are wanted; '' if it is."""
     below = ports(links, link)
     if not below:
         return f"the {link.kind} has no member"
@@ -48,15 +48,11 @@ def no_roce(links: Mapping[str, Link], link: Link, simulated: bool, drivers: Seq
         if not port.devices:
             kind = f"driver {port.driver}" if port.driver else f"kind {port.kind}" if port.kind else "no driver"
             return f"{what}{port.name} has no RDMA device ({kind})"
-        if port.driver not in drivers and not (simulated and not port.driver):
-            return f"{what}{port.name} has driver {port.driver or 'unknown'}, not {' or '.join(drivers)}"
+        if port.driver not in wanted.drivers and not (wanted.simulated and not port.driver):
+            return f"{what}{port.name} has driver {port.driver or 'unknown'}, not {' or '.join(wanted.drivers)}"
         if port.link_layer != "Ethernet":
             return f"{what}{port.name} is {port.link_layer or 'of unknown kind'}, and only RoCE (Ethernet) is in scope"
     return ""
-
-
-def _refused(links: Mapping[str, Link], link: Link, wanted: Wanted) -> str:
-    return no_roce(links, link, wanted.simulated, wanted.drivers)
 
 
 def management(defaults: frozenset[str], link: Link, session: str) -> str:
@@ -89,7 +85,7 @@ def _seen(links: Mapping[str, Link], wanted: Wanted) -> str:
         f"{link.name} ({', '.join(link.addresses) or 'no address'}"
         f"{', member of ' + link.master if link.master else ''})"
         for link in links.values()
-        if not _refused(links, link, wanted)
+        if not no_roce(links, link, wanted)
     ]
     return "; ".join(sorted(seen)) or "none"
 
@@ -99,7 +95,7 @@ def _error(host: str, value: Any, why: str, remedy: str) -> RefusedError:
 
 
 def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, host: str) -> list[str]:
-    roce = [link for link in links.values() if not link.master and not _refused(links, link, wanted)]
+    roce = [link for link in links.values() if not link.master and not no_roce(links, link, wanted)]
     if wanted.networks:
         names = sorted(link.name for link in roce if in_networks(link, wanted.networks))
         where = f"with an address in {', '.join(wanted.networks)}"
@@ -119,7 +115,7 @@ def _found(links: Mapping[str, Link], defaults: frozenset[str], wanted: Wanted, 
 def _named(links: Mapping[str, Link], wanted: Wanted, host: str) -> list[str]:
     for name in wanted.interfaces:
         link = links.get(name)
-        why = "there is no such interface" if link is None else _refused(links, link, wanted)
+        why = "there is no such interface" if link is None else no_roce(links, link, wanted)
         if link is not None and not why and link.master:
             why = f"it is a member of {link.master}, which sets its MTU"
         if why:

@@ -59,6 +59,9 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
             "simulated": self.reader.sysfs.simulated,
         }
 
+    def _error(self, kind: type[LayerError], what: str, remedy: str, thing: str, value: str) -> LayerError:
+        return kind(what, host=self.host, thing=thing, value=value, remedy=remedy)
+
     # ---- four ways to change something ------------------------------------------------------------------------------
 
     def _folder(self, path: str) -> None:
@@ -100,13 +103,9 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
         wanted = ("Link", "MTUBytes", str(operation.payload["mtu"]))
         mtus = [setting for setting in after if setting[:2] == wanted[:2]]
         if without_mtu(before) != without_mtu(after) or not mtus or mtus[-1] != wanted:
-            raise ApplyError(
-                f"on a copy, {name} changes more or less than the MTU: {before!r} became {after!r}",
-                host=self.host,
-                thing="MTU of",
-                value=operation.payload["name"],
-                remedy="report this; nothing was changed",
-            )
+            what = f"on a copy, {name} changes more or less than the MTU: {before!r} became {after!r}"
+            remedy = "report this; nothing was changed"
+            raise self._error(ApplyError, what, remedy, "MTU of", operation.payload["name"])
         self.write(name, text)
 
     def _as_systemd_reads_it(self, path: str, root: str) -> list[tuple[str, str, str]]:
@@ -121,24 +120,15 @@ class InterfaceLayer(Layer[Interfaces, Wanted]):
         after = self.reader.profile(keeper.name)
         if profile_settings(before) != profile_settings(after):
             self._command(*words, keeper.mtu or "0")
-            raise ApplyError(
-                f"NetworkManager changed more than the MTU, and got the old one back: {_differences(before, after)}",
-                host=self.host,
-                thing="profile",
-                value=keeper.name,
-                remedy=f"look at nmcli connection show {keeper.name}",
-            )
+            what = f"NetworkManager changed more than the MTU, and got the old one back: {_differences(before, after)}"
+            remedy = f"look at nmcli connection show {keeper.name}"
+            raise self._error(ApplyError, what, remedy, "profile", keeper.name)
 
     def _unit(self, operation: Operation) -> None:
         name = operation.payload["name"]
         if not os.path.isdir(self.reader.path("/run/systemd/system")):
-            raise LayerError(
-                "there is no systemd to set it at every boot",
-                host=self.host,
-                thing="MTU of",
-                value=name,
-                remedy="set guest_mtu to 0 and configure the MTU yourself",
-            )
+            remedy = "set guest_mtu to 0 and configure the MTU yourself"
+            raise self._error(LayerError, "there is no systemd to set it at every boot", remedy, "MTU of", name)
         self.write(f"{planning.LIST_DIRECTORY}/{name}", operation.payload["text"])
         unit = f"{planning.UNIT_DIRECTORY}/{planning.UNIT}"
         if self.reader.read(unit) != planning.UNIT_TEXT:

@@ -129,6 +129,14 @@ def parse_routes(text: str, family: int, host: str) -> dict[str, frozenset[tuple
     return {name: frozenset(routes) for name, routes in found.items()}
 
 
+def interface_of(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
+    """None: it is no address, and who reads the file ignores it."""
+    try:
+        return ipaddress.ip_interface(text)
+    except ValueError:
+        return None
+
+
 def normal_route(destination: str, via: str, family: int = 0) -> Route:
     """Raises ValueError for what is no network."""
     gateway = str(ipaddress.ip_address(via)) if via else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, TypeVar
 
 from .._layer import ParseError
@@ -9,6 +10,14 @@ from .transport import Finished, Run, Sysfs, Which, find_program, run_command
 
 REPORT = "report the quoted text; nothing was guessed from it"
 Parsed = TypeVar("Parsed")
+
+
+def names_in(folder: str) -> list[str]:
+    """Sorted; none where it is not there or cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 class Node:

@@ -18,7 +18,7 @@ from typing import Any, Sequence
 from .._layer import ParseError
 from .gpus import GpuReader
 from .interface_state import parse_links, parse_pairs
-from .node import Node
+from .node import Node, names_in
 from .state import MELLANOX
 
 # Ethernet and InfiniBand controllers.
@@ -50,7 +50,7 @@ def read_node(controller_time: float, registry: str, socket_path: str, timeout: 
         "engine": {**engine(node, docker), "apparmor": apparmor(node)},
         "addresses": addresses(node),
         "listeners": listeners(node),
-        "rdma_devices": sorted(_names(os.path.join(sysfs.root, "class", "infiniband"))),
+        "rdma_devices": names_in(os.path.join(sysfs.root, "class", "infiniband")),
         "nics": sum(function.vendor == MELLANOX and function.device_class in _NIC_CLASSES for function in sysfs.bus()),
         "registry": reach(registry, timeout) if registry else {},
     }
@@ -160,10 +160,3 @@ def reach(registry: str, timeout: float) -> dict[str, str]:
             return {"name": registry, "error": ""}
     except OSError as error:
         return {"name": registry, "error": f"{host} port {port}: {error.strerror or error}"}
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []

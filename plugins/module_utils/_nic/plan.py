@@ -45,71 +45,60 @@ class Diagnosis:
 _NOT_GUEST = "a restart of the guest does not load it, only a reboot of the ESXi host resets the card's slot"
 
 DIAGNOSES = {
-    row.name: row
-    for row in (
-        Diagnosis(
-            "unsupported",
+    name: Diagnosis(name, *row)
+    for name, row in {
+        "unsupported": (
             "nic_firmware",
             f"the card's firmware has no {PARAMETER}",
             "update the firmware to a version that has it, then reboot the ESXi host; or use a ConnectX-5 or newer",
         ),
-        Diagnosis(
-            "tool_too_old",
+        "tool_too_old": (
             "guest",
             f"the tool does not know {PARAMETER}",
             "install mlxconfig/mstconfig 4.13 or newer (package mstflint)",
         ),
-        Diagnosis(
-            "virtual_function",
+        "virtual_function": (
             "esxi_host",
             "a virtual function: its configuration belongs to the physical function outside this VM",
             "set ATS on the physical function from the ESXi host, or pass the whole card through",
         ),
-        Diagnosis("disabled", "nic", "ATS is off, now and for the next boot", "run with state=enabled"),
-        Diagnosis(
-            "pending", "esxi_host", f"stored for the next boot and not loaded; {_NOT_GUEST}", "reboot the ESXi host"
-        ),
-        Diagnosis("active", "none", "ATS is on in the card and enabled on its PCI function", ""),
-        Diagnosis(
-            "nic_ready",
+        "disabled": ("nic", "ATS is off, now and for the next boot", "run with state=enabled"),
+        "pending": ("esxi_host", f"stored for the next boot and not loaded; {_NOT_GUEST}", "reboot the ESXi host"),
+        "active": ("none", "ATS is on in the card and enabled on its PCI function", ""),
+        "nic_ready": (
             "none",
             "ATS is on in the card; the PCI function was not read",
             "run with verify_pci=true to see whether the hypervisor enabled it",
         ),
-        Diagnosis(
-            "host_not_enabled",
+        "host_not_enabled": (
             "esxi_host_or_vm",
             "the card offers ATS and it is not enabled: the ESXi host booted without atsSupport, or the VM was powered"
             " on without its P2P keys. The card is not to blame",
             "check the Runtime value of atsSupport on the host, and pciPassthru.allowP2P and"
             " pciPassthru.RelaxACSforP2P of the VM, then power the VM off and on",
         ),
-        Diagnosis(
-            "capability_hidden",
+        "capability_hidden": (
             "esxi_host_or_vm",
             "the card says that ATS is on, its PCI function shows no ATS capability: the guest has no extended"
             " configuration space (256 bytes, not 4096), the hypervisor hides it, or the card was not really reset",
             "look at the size of the function's config file in sysfs; after that, power the server off and on",
         ),
-        Diagnosis(
-            "disable_pending",
+        "disable_pending": (
             "nic",
             "ATS is on and will be off after the next reboot of the ESXi host",
             "run with state=enabled to keep it, or reboot the host to lose it",
         ),
-        Diagnosis(
-            "current_unknown",
+        "current_unknown": (
             "esxi_host",
             "set for the next boot; this firmware does not tell what is loaded, and the PCI function is not enabled",
             "reboot the ESXi host; if nothing changes then, check atsSupport of the host and the P2P keys of the VM",
         ),
-        Diagnosis(
-            "inconsistent",
+        "inconsistent": (
             "nic",
             "the card says that ATS is off, its PCI function says that it is enabled",
             "reboot the ESXi host and look again; report it if it stays",
         ),
-    )
+    }.items()
 }
 
 

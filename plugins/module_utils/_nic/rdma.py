@@ -326,9 +326,7 @@ class RdmaReader(Node):
             reload = version != disk_version
         intree = self._modinfo("mlx5_core", "intree") if disk_source is not None else None
         return {
-            "product": release.product,
-            "version": release.version,
-            "source": release.source,
+            **dataclasses.asdict(release),
             "loaded": loaded,
             "loaded_version": version,
             "loaded_srcversion": source,
@@ -359,7 +357,6 @@ class RdmaReader(Node):
             "memory_peers": clients,
             "dma_buf": through,
             "usable": [*usable, *(["dma_buf"] if through else [])],
-            "nvidia_loaded_version": self.text("nvidia version", "module/nvidia/version", optional=True),
         }
 
     def _holders(self) -> list[str]:

@@ -122,46 +122,36 @@ class NicState:
 
 
 class Failure(str, enum.Enum):
-    """What the first ``-E-`` line of mlxconfig means; exit code 3 alone says nothing."""
+    """What the first ``-E-`` line of mlxconfig means, with how that line begins; exit code 3 alone says nothing."""
 
-    CANNOT_OPEN = "cannot_open"
+    pattern: str
+
+    def __new__(cls, code: str, pattern: str = "") -> Failure:
+        made = str.__new__(cls, code)
+        made._value_, made.pattern = code, pattern
+        return made
+
+    CANNOT_OPEN = "cannot_open", r"Failed to open the device"
     LOCKDOWN = "lockdown"
-    UNIDENTIFIED = "unidentified"
-    UNSUPPORTED_PARAMETER = "unsupported_parameter"
-    UNKNOWN_PARAMETER = "unknown_parameter"
-    LIVEFISH = "livefish"
-    UNSUPPORTED_DEVICE = "unsupported_device"
-    NO_DEVICES = "no_devices"
-    NO_NV_ACCESS = "no_nv_access"
-    NEEDS_POWER_CYCLE = "needs_power_cycle"
-    PARTIAL = "partial"
-    READ_ONLY = "read_only"
-    NOT_CONFIGURABLE = "not_configurable"
-    ABORTED = "aborted"
-    SET_FAILED = "set_failed"
-    BAD_ARGUMENT = "bad_argument"
+    UNIDENTIFIED = "unidentified", r"Failed to identify the device"
+    UNSUPPORTED_PARAMETER = "unsupported_parameter", r"The Device doesn't support \S+ parameter"
+    UNKNOWN_PARAMETER = "unknown_parameter", r"Unknown Parameter:? |Failed to find Param / TLV with name "
+    LIVEFISH = "livefish", r"Device in Livefish mode is not supported"
+    UNSUPPORTED_DEVICE = "unsupported_device", r"Unsupported device"
+    NO_DEVICES = "no_devices", r"No devices found|Failed to get devices"
+    NO_NV_ACCESS = "no_nv_access", r"Cannot access NV register"
+    NEEDS_POWER_CYCLE = "needs_power_cycle", r"Error when trying to check if NV access registers are supported"
+    PARTIAL = "partial", r"Failed to query some of the TLVs"
+    READ_ONLY = "read_only", r"Operation is not supported \(Read only TLV"
+    NOT_CONFIGURABLE = "not_configurable", r"Device doesn't support any configuration changes"
+    ABORTED = "aborted", r"Aborted by user"
+    SET_FAILED = "set_failed", r"Failed to set \S+ settings"
+    BAD_ARGUMENT = (
+        "bad_argument",
+        r"invalid argument|Invalid Configuration argument|No command found|Duplicate parameter"
+        r"|set command expects device",
+    )
     UNKNOWN = "unknown"
-
-
-_FAILURES: tuple[tuple[str, Failure], ...] = (
-    (r"Failed to open the device", Failure.CANNOT_OPEN),
-    (r"Failed to identify the device", Failure.UNIDENTIFIED),
-    (r"The Device doesn't support \S+ parameter", Failure.UNSUPPORTED_PARAMETER),
-    (r"Unknown Parameter:? ", Failure.UNKNOWN_PARAMETER),
-    (r"Failed to find Param / TLV with name ", Failure.UNKNOWN_PARAMETER),
-    (r"Device in Livefish mode is not supported", Failure.LIVEFISH),
-    (r"Unsupported device", Failure.UNSUPPORTED_DEVICE),
-    (r"No devices found|Failed to get devices", Failure.NO_DEVICES),
-    (r"Cannot access NV register", Failure.NO_NV_ACCESS),
-    (r"Error when trying to check if NV access registers are supported", Failure.NEEDS_POWER_CYCLE),
-    (r"Failed to query some of the TLVs", Failure.PARTIAL),
-    (r"Operation is not supported \(Read only TLV", Failure.READ_ONLY),
-    (r"Device doesn't support any configuration changes", Failure.NOT_CONFIGURABLE),
-    (r"Aborted by user", Failure.ABORTED),
-    (r"Failed to set \S+ settings", Failure.SET_FAILED),
-    (r"invalid argument|Invalid Configuration argument|No command found|Duplicate parameter|set command expects device",
-     Failure.BAD_ARGUMENT),
-)  # fmt: skip
 
 
 def first_error(stdout: str) -> str:
@@ -178,10 +168,8 @@ def classify(stdout: str, stderr: str) -> Failure:
     if "Permission denied" in stderr and "semaphore" in stderr:
         return Failure.LOCKDOWN
     error = first_error(stdout)
-    for pattern, failure in _FAILURES:
-        if re.match(pattern, error):
-            return failure
-    return Failure.UNKNOWN
+    known = (each for each in Failure if each.pattern and re.match(each.pattern, error))
+    return next(known, Failure.UNKNOWN)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from .._layer import ApplyError, CredentialError, LayerError, ParseError, RefusedError, UnreachableError
 from . import plan as planning
@@ -174,47 +174,33 @@ class NicTools:
         self._json = False
         self._mst: Mapping[str, str] | None = None
 
+    def _error(self, kind: type[LayerError], what: str, remedy: str, thing: str, value: Any = None) -> LayerError:
+        return kind(what, host=self.host, thing=thing, value=value, remedy=remedy)
+
     # ---- commands ---------------------------------------------------------------------------------------------------
 
     def run(self, argv: Sequence[str], thing: str = "") -> Finished:
         try:
             return self._run(argv, self.timeout)
         except TimeoutError:
-            raise UnreachableError(
-                f"{os.path.basename(argv[0])} did not answer within {self.timeout:g} s and was stopped",
-                host=self.host,
-                thing=thing or argv[0],
-                value=" ".join(argv[1:]),
-                remedy="look for another tool that holds the card's semaphore, or raise query_timeout",
-            ) from None
+            what = f"{os.path.basename(argv[0])} did not answer within {self.timeout:g} s and was stopped"
+            remedy = "look for another tool that holds the card's semaphore, or raise query_timeout"
+            raise self._error(UnreachableError, what, remedy, thing or argv[0], " ".join(argv[1:])) from None
         except OSError as error:
-            raise UnreachableError(
-                f"cannot be run: {error.strerror}",
-                host=self.host,
-                thing=argv[0],
-                remedy="reinstall the package that the program belongs to",
-            ) from None
+            remedy = "reinstall the package that the program belongs to"
+            raise self._error(UnreachableError, f"cannot be run: {error.strerror}", remedy, argv[0]) from None
 
     def open(self) -> None:
         """Root, a tool and its version; raises before anything is asked of a card."""
         if not self._is_root:
-            raise CredentialError(
-                "the card's configuration needs root: without it the tool reports a missing device",
-                host=self.host,
-                thing="user id",
-                value=os.geteuid(),
-                remedy="run the task with become: true",
-            )
+            what = "the card's configuration needs root: without it the tool reports a missing device"
+            raise self._error(CredentialError, what, "run the task with become: true", "user id", os.geteuid())
         self.notes, self._mst = [], None
         names = TOOLS if self._wanted_tool == "auto" else (self._wanted_tool,)
         found = [(name, path) for name, path in ((name, self._which(name)) for name in names) if path]
         if not found:
-            raise RefusedError(
-                "is not installed",
-                host=self.host,
-                thing=" or ".join(names),
-                remedy="install the package mstflint (it needs no kernel module), or MLNX_OFED / MFT",
-            )
+            remedy = "install the package mstflint (it needs no kernel module), or MLNX_OFED / MFT"
+            raise self._error(RefusedError, "is not installed", remedy, " or ".join(names))
         versions = [parsing.parse_tool_version(self.run([path, "-v"]).out) for _name, path in found]
         chosen = parsing.first_that_knows([numbers for _text, numbers in versions])
         self.tool, self._path = found[chosen]
@@ -276,13 +262,9 @@ class NicTools:
         if list(wanted) == ["auto"]:
             chosen = [function for function in functions if not self.sysfs.is_vf_of_a_local_card(function)]
             if not chosen:
-                raise RefusedError(
-                    "no Mellanox network function on this node's PCI bus",
-                    host=self.host,
-                    thing="device",
-                    value="auto",
-                    remedy="pass the card through to this VM and power it on; look with lspci -d 15b3:",
-                )
+                what = "no Mellanox network function on this node's PCI bus"
+                remedy = "pass the card through to this VM and power it on; look with lspci -d 15b3:"
+                raise self._error(RefusedError, what, remedy, "device", "auto")
             return chosen
         on_bus = {function.address: function for function in functions}
         chosen = []
@@ -290,13 +272,9 @@ class NicTools:
             addresses = [address for address in self._addresses(text, functions) if address in on_bus]
             if not addresses:
                 what = "is no PCI address, interface, RDMA device, GUID or serial number of a Mellanox function here"
-                raise RefusedError(
-                    f"{what}; there are: {', '.join(on_bus) or 'none'}",
-                    host=self.host,
-                    thing="device",
-                    value=text,
-                    remedy="name functions as lspci -D prints them (0000:3b:00.0), or write auto alone",
-                )
+                what = f"{what}; there are: {', '.join(on_bus) or 'none'}"
+                remedy = "name functions as lspci -D prints them (0000:3b:00.0), or write auto alone"
+                raise self._error(RefusedError, what, remedy, "device", text)
             chosen += [on_bus[address] for address in addresses if on_bus[address] not in chosen]
         return chosen
 
@@ -395,12 +373,9 @@ class NicTools:
         printed = {} if isinstance(answer, Failure) else answer.values[parsing.OFFLOAD_PARAMETER]
         shown = printed.get("current", printed.get("next", "unknown"))
         if parsing.parse_enum_code(shown) != _NO_DPU:
-            raise RefusedError(
-                f"a BlueField that is not known to be in NIC mode; {parsing.OFFLOAD_PARAMETER} is {shown}",
-                host=self.host,
-                thing=function.address,
-                remedy="configure it from its own operating system, or put it into NIC mode first",
-            )
+            what = f"a BlueField that is not known to be in NIC mode; {parsing.OFFLOAD_PARAMETER} is {shown}"
+            remedy = "configure it from its own operating system, or put it into NIC mode first"
+            raise self._error(RefusedError, what, remedy, function.address)
 
     def identity(self, function: PciFunction) -> tuple[str, str]:
         """(PSID, running firmware): from the driver, else from the firmware tool; empty when neither knows."""

@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 from .._layer import RefusedError
 from .._vsphere.state import pci_address
 from .pci_places import GuestDevice, bridges_above, guest_nodes, match, numa_node, own_devices
+from .rails import refused
 
 PIX, PXB, PHB, SYS = "PIX", "PXB", "PHB", "SYS"
 _GDR_ALLOWED = (PIX, PXB)  # NCCL's default of NCCL_NET_GDR_LEVEL, 2.4 to 2.30
@@ -179,11 +180,9 @@ def render(
     and 8 GT/s x16 for the switches, which is NCCL's own fallback.
     """
     if link_speed and link_speed not in _SPEEDS:
-        raise RefusedError(
-            "not a speed that NCCL knows", host=vm, thing="link_speed", value=link_speed, remedy="; ".join(_SPEEDS)
-        )
+        raise refused(vm, "not a speed that NCCL knows", "; ".join(_SPEEDS), "link_speed", link_speed)
     if link_width not in _WIDTHS:
-        raise RefusedError("not a number of lanes", host=vm, thing="link_width", value=link_width, remedy=str(_WIDTHS))
+        raise refused(vm, "not a number of lanes", str(_WIDTHS), "link_width", link_width)
     rows = {pci_address(str(row["address"])): row for row in devices}
     own = own_devices(vm, devices)
     above = {row["address"]: bridges_above(row, rows, vm) for row in own}
@@ -239,7 +238,7 @@ def check(xml: str, placed: Sequence[Placed], vm: str) -> None:
 
     def wrong(what: str) -> RefusedError:
         remedy = "report this file: " + xml
-        return RefusedError(f"the topology would be wrong: {what}", host=vm, thing="topology", remedy=remedy)
+        return refused(vm, f"the topology would be wrong: {what}", remedy, "topology")
 
     if "<?" in xml or "<!" in xml or " />" in xml or "\t" in xml:
         raise wrong("NCCL's parser does not take this spelling")

@@ -17,9 +17,8 @@ import ipaddress
 import re
 from typing import Any, Mapping, Sequence
 
-from .._layer import RefusedError
 from . import rails as _rails
-from .rails import Network, Port, Rails
+from .rails import Network, Port, Rails, refused
 
 CHOOSES_GID = (2, 21)  # the first NCCL that finds the RoCE v2 GID by itself
 _ECT0 = 2  # the low two bits of a traffic class: this sender understands congestion marks
@@ -76,7 +75,7 @@ def choose(
     all that have an address in ``network``.
     """
     if not facts:
-        raise RefusedError("no facts of any node", host="nccl_variables", remedy="read the RDMA devices of the nodes")
+        raise refused("nccl_variables", "no facts of any node", "read the RDMA devices of the nodes")
     roce = _rails.networks(network)
     control = _rails.cidr(control_network, "control_network") if control_network else roce[0]
     rails = _rails.find(facts, roce, devices)
@@ -140,7 +139,7 @@ def launcher(variables: Variables, names: Mapping[str, str]) -> list[str]:
     for node, values in variables.per_node.items():
         name = names.get(node, node)
         if not _HOST.fullmatch(name):
-            raise RefusedError("not a host name", host=node, thing="hostname", value=name)
+            raise refused(node, "not a host name", thing="hostname", value=name)
         # A value that is set for the run or for the container goes before the computed one.
         words = " ".join(f'{key}="${{{key}:-{value}}}"' for key, value in values.items())
         cases.append(f"{name}) export {words};;")
@@ -160,7 +159,7 @@ class _Collector:
 
     def add(self, node: str, name: str, value: str, reason: str) -> None:
         if not _PLAIN.fullmatch(value):
-            raise RefusedError("not a value that can be handed on", host=node, thing=name, value=value)
+            raise refused(node, "not a value that can be handed on", thing=name, value=value)
         self._values.setdefault(name, {})[node] = (value, reason)
 
     def add_to_all(self, name: str, value: str, reason: str) -> None:
@@ -193,12 +192,9 @@ def _gid(wanted: _Collector, rails: Rails, version: tuple[int, int] | None) -> R
         common = anywhere or _common(ports)
         if not common:
             seen = ", ".join(f"{port.label} has {port.address} at {port.index}" for port in ports)
-            raise RefusedError(
-                f"one process has one NCCL_IB_GID_INDEX, but the ports of this node need different ones ({seen})",
-                host=node,
-                thing="NCCL_IB_GID_INDEX",
-                remedy="give the version of NCCL if it is 2.21 or later (it then chooses itself), or name one device",
-            )
+            what = f"one process has one NCCL_IB_GID_INDEX, but the ports of this node need different ones ({seen})"
+            remedy = "give the version of NCCL if it is 2.21 or later (it then chooses itself), or name one device"
+            raise refused(node, what, remedy, "NCCL_IB_GID_INDEX")
         index = min(common)
         indexes.update({(node, port.label): index for port in ports})
         names = ", ".join(f"{port.label} for {port.fitting[index].address}" for port in ports)
@@ -226,14 +222,12 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
     for port in rails.everywhere():
         taken = next(gid for gid in port.gids if ipaddress.ip_address(gid.address) in around)
         if not taken.network:
-            raise RefusedError(
+            what = (
                 f"NCCL takes one range of addresses for all rails, the smallest is {around}, and there it finds "
-                f"{taken.address} (GID {taken.index}) of {port.label} before {port.address} in {port.network}",
-                host=port.node,
-                thing="NCCL_IB_ADDR_RANGE",
-                value=str(around),
-                remedy="take that address off the RDMA interface, or number the rails inside one network of their own",
+                f"{taken.address} (GID {taken.index}) of {port.label} before {port.address} in {port.network}"
             )
+            remedy = "take that address off the RDMA interface, or number the rails inside one network of their own"
+            raise refused(port.node, what, remedy, "NCCL_IB_ADDR_RANGE", str(around))
         indexes[port.node, port.label] = taken.index
     if around.prefixlen:
         wanted.add_to_all(
@@ -252,7 +246,7 @@ def _range(wanted: _Collector, rails: Rails) -> Rails:
 
 def _traffic_class(wanted: _Collector, dscp: int, ecn: bool) -> None:
     if not 0 <= dscp <= 63:
-        raise RefusedError("not a DSCP (0 to 63)", host="nccl_variables", thing="dscp", value=dscp)
+        raise refused("nccl_variables", "not a DSCP (0 to 63)", thing="dscp", value=dscp)
     value = str(dscp << 2 | (_ECT0 if ecn else 0))
     how = f"DSCP {dscp} << 2" + (" + 2 (ECN-capable)" if ecn else "")
     reason = f"{how}: puts the traffic into the switch's lossless class; NCCL's default is 0"
@@ -266,12 +260,8 @@ def _interface(node: str, known: Mapping[str, Any], ports: Sequence[Port], contr
         if any(ipaddress.ip_interface(str(address)).ip in control for address in interface["addresses"]):
             names.add(str(interface["name"]))
     if not names:
-        raise RefusedError(
-            f"no interface with an address in {control}",
-            host=node,
-            thing="control_network",
-            remedy="give the interfaces of this node with their addresses, or another control network",
-        )
+        remedy = "give the interfaces of this node with their addresses, or another control network"
+        raise refused(node, f"no interface with an address in {control}", remedy, "control_network")
     return min(names)
 
 
@@ -298,5 +288,5 @@ def version_of(text: str) -> tuple[int, int] | None:
 def _version(text: str) -> tuple[int, int] | None:
     found = version_of(text)
     if text and found is None:
-        raise RefusedError("not a version", host="nccl_variables", thing="nccl_version", value=text)
+        raise refused("nccl_variables", "not a version", thing="nccl_version", value=text)
     return found

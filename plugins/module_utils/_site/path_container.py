@@ -7,8 +7,9 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
 from .nccl_variables import CHOOSES_GID, version_of
-from .path_intent import CONTAINER, Intent, refused, row, same
+from .path_intent import CONTAINER, Intent, row, same
 from .path_nic import gid_of, rail_of
+from .rails import refused
 
 # Interfaces that end at their own host.
 _LOCAL = re.compile(r"(?:lo|docker\d*|br-[0-9a-f]+|virbr\d*|veth\w*|podman\d*|cni\d*)$")
@@ -22,7 +23,8 @@ def _number(env: Mapping[str, Any], name: str, host: str) -> int | None:
     try:
         return int(text, 0)
     except ValueError:
-        raise refused(f"{host}: is no number", name, text, "set it to a number, or not at all") from None
+        remedy = "set it to a number, or not at all"
+        raise refused("consistency", f"{host}: is no number", remedy, name, text) from None
 
 
 def selects(selector: str, device: str, port: int) -> bool:

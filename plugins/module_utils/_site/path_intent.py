@@ -7,8 +7,7 @@ import ipaddress
 from typing import Any, Sequence
 
 from .._judge.finding import OK, Finding, compared
-from .._layer import RefusedError
-from .rails import Network, networks
+from .rails import Network, networks, refused
 
 SWITCH, NIC, CONTAINER = "switch", "nic", "container"
 
@@ -33,14 +32,11 @@ class Intent:
         for name, largest in (("dscp", 63), ("traffic_class", 255), ("priority", 7), ("mtu", 65535)):
             value = getattr(self, name)
             if not 0 <= value <= largest:
-                raise refused(f"is not within 0 to {largest}", name, value, "")
+                raise refused("consistency", f"is not within 0 to {largest}", "", name, value)
         if self.traffic_class >> 2 != self.dscp:
-            raise refused(
-                f"its DSCP is {self.traffic_class >> 2} and dscp is {self.dscp}",
-                "traffic_class",
-                self.traffic_class,
-                f"give {self.dscp * 4 + 2} (with ECN) or {self.dscp * 4} (without)",
-            )
+            what = f"its DSCP is {self.traffic_class >> 2} and dscp is {self.dscp}"
+            remedy = f"give {self.dscp * 4 + 2} (with ECN) or {self.dscp * 4} (without)"
+            raise refused("consistency", what, remedy, "traffic_class", self.traffic_class)
         if self.network:
             object.__setattr__(self, "networks", networks(self.network, host="consistency"))
 
@@ -53,10 +49,6 @@ class Intent:
 
     def networks_text(self) -> str:
         return ", ".join(map(str, self.networks))
-
-
-def refused(what: str, thing: str, value: Any, remedy: str) -> RefusedError:
-    return RefusedError(what, host="consistency", thing=thing, value=value, remedy=remedy)
 
 
 def row(  # noqa: PLR0917 (the columns of the table, in their order)

@@ -11,8 +11,9 @@ import dataclasses
 import re
 from typing import Any, Mapping, Sequence
 
-from .._layer import ParseError, RefusedError
+from .._layer import ParseError
 from .._vsphere.state import pci_address, pci_id
+from .rails import refused
 
 _BRIDGE = 0x0604  # PCI-to-PCI bridge: root ports and both sides of switches; a host bridge (0x0600) is no switch
 
@@ -70,13 +71,9 @@ def own_devices(vm: str, devices: Sequence[Mapping[str, Any]]) -> list[Mapping[s
     if kinds != {"gpu", "nic"}:
         owners = ", ".join(sorted({str(row["vm"]) for row in devices if row.get("vm")})) or "none"
         lacks = "no GPU" if "gpu" not in kinds else "no NIC"
-        raise RefusedError(
-            f"the VM owns {lacks} of this host (VMs that own devices: {owners})",
-            host=vm,
-            thing="devices",
-            value=[row["address"] for row in own],
-            remedy="give the facts of the host that this VM runs on, and the VM's name in vCenter",
-        )
+        what = f"the VM owns {lacks} of this host (VMs that own devices: {owners})"
+        remedy = "give the facts of the host that this VM runs on, and the VM's name in vCenter"
+        raise refused(vm, what, remedy, "devices", [row["address"] for row in own])
     return own
 
 
@@ -88,24 +85,15 @@ def bridges_above(row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]],
         try:
             address = pci_address(str(at["parent_bridge"]))
         except ValueError as error:
-            raise RefusedError(
-                f"not an address of a bridge ({error})",
-                host=vm,
-                thing=f"parent_bridge of {at['address']}",
-                value=at["parent_bridge"],
-                remedy="report this spelling; without the bridge the switch of the device is not known",
-            ) from error
+            what = f"not an address of a bridge ({error})"
+            remedy = "report this spelling; without the bridge the switch of the device is not known"
+            raise refused(vm, what, remedy, f"parent_bridge of {at['address']}", at["parent_bridge"]) from error
         if address not in rows:
-            raise RefusedError(
-                f"bridge {address} above it is not in the facts",
-                host=vm,
-                thing=str(at["address"]),
-                remedy="read the facts with esxi_pci_info without any filter",
-            )
+            what = f"bridge {address} above it is not in the facts"
+            raise refused(vm, what, "read the facts with esxi_pci_info without any filter", str(at["address"]))
         if address in above:
-            raise RefusedError(
-                f"the bridges above it go round in circles: {', '.join(above)}", host=vm, thing=str(row["address"])
-            )
+            what = f"the bridges above it go round in circles: {', '.join(above)}"
+            raise refused(vm, what, thing=str(row["address"]))
         at = rows[address]
         if pci_id(at.get("class_id", 0)) != _BRIDGE:
             break
@@ -116,13 +104,8 @@ def bridges_above(row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]],
 def numa_node(row: Mapping[str, Any], vm: str) -> int:
     node = row.get("numa_node")
     if not isinstance(node, int):
-        raise RefusedError(
-            "the host places it in no NUMA node",
-            host=vm,
-            thing=str(row["address"]),
-            value=node,
-            remedy="without it the place in the file would be a guess; see esxi_pci_info's numa_nodes",
-        )
+        remedy = "without it the place in the file would be a guess; see esxi_pci_info's numa_nodes"
+        raise refused(vm, "the host places it in no NUMA node", remedy, str(row["address"]), node)
     return node
 
 
@@ -144,20 +127,18 @@ def match(
         device = by_address.get(guest_address)
         if row is None or device is None or device.model != _model(row):
             seen = ", ".join(f"{d.address} {d.vendor_id:04x}:{d.device_id:04x}" for d in guest)
-            raise RefusedError(
+            what = (
                 f"does not fit: the VM's devices in the host are {', '.join(row['address'] for row in own)}, "
-                f"the guest has {seen}",
-                host=vm,
-                thing="addresses",
-                value={host_address: guest_address},
-                remedy="give addresses of one and the same device in host and guest",
+                f"the guest has {seen}"
             )
+            remedy = "give addresses of one and the same device in host and guest"
+            raise refused(vm, what, remedy, "addresses", {host_address: guest_address})
         matched[host_address] = device
     for host_address, device in _by_slot(own, guest).items():
         if host_address not in matched and device not in matched.values():
             matched[host_address] = device
     if len({device.address for device in matched.values()}) != len(matched):
-        raise RefusedError("two host devices are given one guest device", host=vm, thing="addresses", value=dict(given))
+        raise refused(vm, "two host devices are given one guest device", thing="addresses", value=dict(given))
     for model in sorted(set(map(_model, own))):
         hosts = sorted(row["address"] for row in own if _model(row) == model and row["address"] not in matched)
         taken = {device.address for device in matched.values()}
@@ -166,24 +147,20 @@ def match(
         )
         name = "{:04x}:{:04x}".format(*model)
         if len(hosts) != len(guests):
-            raise RefusedError(
+            what = (
                 f"the host gives the VM {len(hosts)} device(s) ({', '.join(hosts) or 'none'}), the guest sees "
-                f"{len(guests)} ({', '.join(d.address for d in guests) or 'none'})",
-                host=vm,
-                thing="model",
-                value=name,
-                remedy="read both again while the VM runs; a device that the guest lacks is missing in its firmware",
+                f"{len(guests)} ({', '.join(d.address for d in guests) or 'none'})"
             )
+            remedy = "read both again while the VM runs; a device that the guest lacks is missing in its firmware"
+            raise refused(vm, what, remedy, "model", name)
         if len({places[address] for address in hosts}) > 1:
             where = "; ".join(_words(address, places[address]) for address in hosts)
-            raise RefusedError(
+            what = (
                 f"{len(hosts)} alike devices are in different places ({where}); which is which in the "
-                f"guest ({', '.join(d.address for d in guests)}) is not known",
-                host=vm,
-                thing="model",
-                value=name,
-                remedy="say which is which with addresses {host address: guest address}, for example by serial number",
+                f"guest ({', '.join(d.address for d in guests)}) is not known"
             )
+            remedy = "say which is which with addresses {host address: guest address}, for example by serial number"
+            raise refused(vm, what, remedy, "model", name)
         matched.update(zip(hosts, guests))
     return matched
 
@@ -230,9 +207,5 @@ def guest_nodes(vm: str, placed: Sequence[tuple[int, GuestDevice]]) -> tuple[dic
             "are put on node 0 of the guest, the only one of a VM that is kept on one node"
         ]
     facts = ", ".join(f"{d.address}: host node {node}, guest node {d.numa_node}" for node, d in placed)
-    raise RefusedError(
-        f"the NUMA nodes of host and guest do not fit each other ({facts})",
-        host=vm,
-        thing="numa_node",
-        remedy="give the VM devices of one node (role gpu_vm keeps it there), or show the nodes to the guest",
-    )
+    remedy = "give the VM devices of one node (role gpu_vm keeps it there), or show the nodes to the guest"
+    raise refused(vm, f"the NUMA nodes of host and guest do not fit each other ({facts})", remedy, "numa_node")

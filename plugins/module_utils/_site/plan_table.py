@@ -12,6 +12,7 @@ import textwrap
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import Reboot
+from .._results.readers.reading import few
 from . import reboot
 
 NOTHING, NO_RESTART = "nothing", "no"
@@ -25,7 +26,6 @@ _RESTARTS = {
 }
 # Layers whose roles publish their changes as texts: what all of these wait for.
 _OF_LAYER = {"esxi": Reboot.ESXI_HOST.value}
-_SHOWN = 4  # devices by name in one row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +42,8 @@ class Row:
         return {**dataclasses.asdict(self), "devices": list(self.devices)}
 
     def cells(self) -> tuple[str, ...]:
-        names, more = self.devices[:_SHOWN], len(self.devices) - _SHOWN
-        devices = ", ".join(names) + (f" and {more} more" if more > 0 else "")
         minutes = "<1" if self.minutes is None else f"~{self.minutes}"
-        return (devices, self.change, self.interrupts, self.restart, minutes)
+        return (few(self.devices), self.change, self.interrupts, self.restart, minutes)
 
 
 def rows_of(layer: str, device: str, fact: Any, summary: str = "") -> list[Row]:

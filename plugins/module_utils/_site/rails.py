@@ -133,13 +133,15 @@ def _entry(port: Port) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------------- input
 
 
+def refused(host: str, what: str, remedy: str = "", thing: str = "", value: Any = None) -> RefusedError:
+    return RefusedError(what, host=host, thing=thing, value=value, remedy=remedy)
+
+
 def cidr(text: str, thing: str, host: str = "nccl_variables") -> Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise RefusedError(
-            f"not a network ({error})", host=host, thing=thing, value=text, remedy="give it as 192.0.2.0/24"
-        ) from error
+        raise refused(host, f"not a network ({error})", "give it as 192.0.2.0/24", thing, text) from error
 
 
 def networks(given: str | Sequence[str], host: str = "nccl_variables") -> tuple[Network, ...]:
@@ -147,19 +149,13 @@ def networks(given: str | Sequence[str], host: str = "nccl_variables") -> tuple[
     texts = given.replace(",", " ").split() if isinstance(given, str) else [str(text) for text in given]
     found = tuple(dict.fromkeys(cidr(text, "network", host) for text in texts))
     if not found:
-        raise RefusedError(
-            "no network", host=host, thing="network", value=given, remedy="give one per rail, as 192.0.2.0/24"
-        )
+        raise refused(host, "no network", "give one per rail, as 192.0.2.0/24", "network", given)
     for at, one in enumerate(found):
         for other in found[at + 1 :]:
             if one.version == other.version and one.overlaps(other):
-                raise RefusedError(
-                    f"{one} and {other} overlap, so the rail of an address is not known",
-                    host=host,
-                    thing="network",
-                    value=[str(network) for network in found],
-                    remedy="give the network of each rail as its interfaces have it",
-                )
+                what = f"{one} and {other} overlap, so the rail of an address is not known"
+                remedy = "give the network of each rail as its interfaces have it"
+                raise refused(host, what, remedy, "network", [str(network) for network in found])
     return found
 
 
@@ -167,9 +163,7 @@ def mapped(node: str, device: str, gid: Mapping[str, Any]) -> ipaddress.IPv4Addr
     try:
         return ipaddress.IPv6Address(str(gid["gid"])).ipv4_mapped
     except ValueError as error:
-        raise RefusedError(
-            f"not a GID ({error})", host=node, thing=device, value=gid.get("gid"), remedy="report this spelling"
-        ) from error
+        raise refused(node, f"not a GID ({error})", "report this spelling", device, gid.get("gid")) from error
 
 
 def natural(name: str) -> tuple[Any, ...]:
@@ -187,21 +181,16 @@ def find(facts: Mapping[str, Mapping[str, Any]], wanted: Sequence[Network], devi
     for node, known in facts.items():
         found, others, seen = _ports(node, known, wanted, devices)
         if not found:
-            raise RefusedError(
-                f"no RoCE v2 address in {_told(wanted)}; seen: {'; '.join(seen) or 'no RDMA device'}",
-                host=node,
-                thing="RDMA devices",
-                remedy="give the RoCE interface an address in this network (a link-local or RoCE v1 GID is not "
-                "routed), and see that the port's link layer is Ethernet and its link is up",
+            what = f"no RoCE v2 address in {_told(wanted)}; seen: {'; '.join(seen) or 'no RDMA device'}"
+            remedy = (
+                "give the RoCE interface an address in this network (a link-local or RoCE v1 GID is not "
+                "routed), and see that the port's link layer is Ethernet and its link is up"
             )
+            raise refused(node, what, remedy, "RDMA devices")
         missing = [name for name in devices if name not in {port.name for port in found}]
         if missing:
-            raise RefusedError(
-                f"no RoCE v2 address in {_told(wanted)} on it; seen: {'; '.join(seen)}",
-                host=node,
-                thing="device",
-                value=missing[0],
-            )
+            what = f"no RoCE v2 address in {_told(wanted)} on it; seen: {'; '.join(seen)}"
+            raise refused(node, what, thing="device", value=missing[0])
         ports[node] = tuple(sorted(found, key=lambda port: (natural(port.name), port.port)))
         left_out += others
     rails = Rails(tuple(wanted), ports, tuple(left_out))
@@ -313,17 +302,15 @@ def notes(rails: Rails) -> list[str]:
     return found
 
 
-def _uneven(rails: Rails) -> list[str]:
-    found = []
+def _uneven(rails: Rails) -> Iterator[str]:
     for network in rails.used:
         counts = {node: sum(port.network == network for port in ports) for node, ports in rails.ports.items()}
         if len(set(counts.values())) > 1:
             fewer = few([f"{node} {count}" for node, count in counts.items() if count < max(counts.values())])
-            found.append(
+            yield (
                 f"the nodes have different numbers of ports in {network} (most {max(counts.values())}, {fewer}): the "
                 "smallest sets the pace"
             )
-    return found
 
 
 def _order(rails: Rails) -> list[str]:

@@ -94,21 +94,16 @@ class HostBoot:
             elif seen == "disconnected":
                 disconnected_since = connection.clock() if disconnected_since is None else disconnected_since
                 if connection.clock() - disconnected_since > min(_DISCONNECTED_PATIENCE, self._limit / 4):
-                    raise UnreachableError(
-                        "after the reboot vCenter calls the host disconnected, which does not heal by itself",
-                        host=self._host,
-                        thing="ESXi host",
-                        remedy="reconnect it in vCenter (password and certificate are the usual reasons)",
-                    )
+                    what = "after the reboot vCenter calls the host disconnected, which does not heal by itself"
+                    remedy = "reconnect it in vCenter (password and certificate are the usual reasons)"
+                    raise self._error(UnreachableError, what, remedy)
             if not certain and not was_down and connection.clock() >= unsure_until:
                 self.never_began = True
-                raise UnreachableError(
+                what = (
                     "the connection broke while the reboot was asked for, and the host is still up with its old boot "
-                    f"time after {unsure_until - started:.0f} s: the request did not arrive",
-                    host=self._host,
-                    thing="ESXi host",
-                    remedy="see that vCenter is well, then run again",
+                    f"time after {unsure_until - started:.0f} s: the request did not arrive"
                 )
+                raise self._error(UnreachableError, what, "see that vCenter is well, then run again")
             if connection.clock() >= deadline:
                 raise self._gave_up(seen, was_down, boot_time)
 
@@ -128,12 +123,11 @@ class HostBoot:
             if seen == "connected" and self.answers():
                 return
             if self._connection.clock() >= deadline:
-                raise UnreachableError(
+                raise self._error(
+                    UnreachableError,
                     f"an interrupted run has marked it, and after {self._limit:.0f} s its connection state is {seen}; "
                     "nothing was changed",
-                    host=self._host,
-                    thing="ESXi host",
-                    remedy="look at the server's console (BMC); run again when the host is back",
+                    "look at the server's console (BMC); run again when the host is back",
                 )
 
     def answers(self) -> bool:
@@ -144,20 +138,16 @@ class HostBoot:
             return False
         return True
 
+    def _error(self, kind: type[LayerError], what: str, remedy: str) -> LayerError:
+        return kind(what, host=self._host, thing="ESXi host", remedy=remedy)
+
     def _gave_up(self, seen: str, was_down: bool, boot_time: Any) -> LayerError:
         limit = f"{self._limit:.0f} s"
         said = "reports its old boot time" if boot_time is not None else "reports no boot time"
         if seen == "connected":
-            return VerifyError(
-                f"{limit} after the reboot was accepted, the host {self._silence or said}"
-                + ("" if was_down else " and was never seen down"),
-                host=self._host,
-                thing="ESXi host",
-                remedy="look at the host's console and at its reboot task",
-            )
-        return UnreachableError(
-            f"the host did not come back within {limit} after the reboot; its connection state is {seen}",
-            host=self._host,
-            thing="ESXi host",
-            remedy="look at the server's console (BMC); raise reboot_timeout if it is only slow",
-        )
+            seen_down = "" if was_down else " and was never seen down"
+            what = f"{limit} after the reboot was accepted, the host {self._silence or said}{seen_down}"
+            return self._error(VerifyError, what, "look at the host's console and at its reboot task")
+        what = f"the host did not come back within {limit} after the reboot; its connection state is {seen}"
+        remedy = "look at the server's console (BMC); raise reboot_timeout if it is only slow"
+        return self._error(UnreachableError, what, remedy)

@@ -43,11 +43,6 @@ def _reservation_mb(row: dict[str, Any]) -> int:
     return int(getattr(row.get("config.memoryAllocation"), "reservation", 0) or 0)
 
 
-def _hardware_version(row: dict[str, Any]) -> int:
-    number = str(row.get("config.version", "")).rpartition("-")[2]
-    return int(number) if number.isdigit() else 0
-
-
 class VmxLayer(Layer[VmState, VmxWanted]):
     """The file of one VM: owned keys only, one atomic change, guarded and read back; power as the policy allows.
 
@@ -87,6 +82,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
     def _reference(self) -> Any:
         return self._connection.reference("vm", self._moid)
 
+    def _error(self, kind: type[LayerError], what: str, remedy: str, value: Any = None, **more: Any) -> LayerError:
+        return kind(what, host=self.host, thing="extraConfig", value=value, remedy=remedy, **more)
+
     def observe(self) -> VmState:
         row = self._row or self._connection.read(
             self._reference(), (*VM_PATHS, *self._connection.group_paths), "reading the VM"
@@ -110,6 +108,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             changed = self._connection.keys_changed_since(self._reference(), row.get("runtime.bootTime"))
             self._events_say = changed is not None
         question = row.get("runtime.question")
+        version = str(row.get("config.version", "")).rpartition("-")[2]
         self._state = VmState(
             name=name,
             moid=self._moid,
@@ -124,7 +123,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             tools_running=row.get("guest.toolsRunningStatus") == "guestToolsRunning",
             change_version=str(row.get("config.changeVersion", "")),
             firmware=str(row.get("config.firmware", "")),
-            hardware_version=_hardware_version(row),
+            hardware_version=int(version) if version.isdigit() else 0,
             memory_reserved=bool(row.get("config.memoryReservationLockedToMax", False)),
             memory_reservation_mb=_reservation_mb(row),
             memory_mb=int(getattr(hardware, "memoryMB", 0) or 0),
@@ -221,13 +220,8 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             raise ApplyError("not observed yet", host=self.host)
         foreign = [key for key in extra if not is_owned(key)]
         if foreign:
-            raise RefusedError(
-                "these keys are not ours; nothing was changed",
-                host=self.host,
-                thing="extraConfig",
-                value=foreign,
-                remedy="set them with a module for advanced settings in general",
-            )
+            what = "these keys are not ours; nothing was changed"
+            raise self._error(RefusedError, what, "set them with a module for advanced settings in general", foreign)
 
         def is_there() -> bool:
             return not self._left_out(extra, fields)
@@ -238,12 +232,8 @@ class VmxLayer(Layer[VmState, VmxWanted]):
             now = self.observe() if self._asked_down or is_last_attempt else before
             touched = [key for key in extra if now.value(key) != before.value(key)]
             if touched:
-                raise ApplyError(
-                    "another client changed {} meanwhile; nothing was written".format(", ".join(touched)),
-                    host=self.host,
-                    thing="extraConfig",
-                    remedy="find out who, then run again",
-                )
+                what = "another client changed {} meanwhile; nothing was written".format(", ".join(touched))
+                raise self._error(ApplyError, what, "find out who, then run again")
             change = functools.partial(self._change, extra, fields, now.change_version)
             try:
                 task = self._connection.start(self.host, doing, change)
@@ -259,13 +249,9 @@ class VmxLayer(Layer[VmState, VmxWanted]):
                     raise
         dropped = self._left_out(extra, fields)
         if dropped:
-            raise VerifyError(
-                "vSphere reported success and silently left out " + ", ".join(dropped.values()),
-                host=self.host,
-                thing="extraConfig",
-                remedy="check whether a policy or this release forbids the key; try it by hand in the vSphere client",
-                dropped_keys=list(dropped),
-            )
+            what = "vSphere reported success and silently left out " + ", ".join(dropped.values())
+            remedy = "check whether a policy or this release forbids the key; try it by hand in the vSphere client"
+            raise self._error(VerifyError, what, remedy, dropped_keys=list(dropped))
 
     def _change(self, extra: dict[str, str], fields: dict[str, Any], version: str) -> Any:
         return self._connection.reconfigure(self._reference(), extra, fields, version)
@@ -289,7 +275,7 @@ class VmxLayer(Layer[VmState, VmxWanted]):
         }
 
     def pending(self, state: VmState) -> Pending:
-        return pending_vmx(state, list(wanted_keys(state, self._wish(state).wanted)))
+        return pending_vmx(state, wanted_keys(state, self._wish(state).wanted))
 
     def warnings(self, state: VmState, wanted: VmxWanted) -> list[str]:
         wish = self._wish(state)

@@ -62,6 +62,9 @@ class SiteLease:
         self._renewed = 0.0
         self.field = f"rocemesh.lease.{moid}"
 
+    def _refused(self, what: str, remedy: str, **more: Any) -> RefusedError:
+        return RefusedError(what, host=self._name, thing="lease", remedy=remedy, **more)
+
     def _read(self) -> tuple[int | None, str]:
         key = self._fields.definitions().get(self.field)
         if key is None:
@@ -75,12 +78,10 @@ class SiteLease:
         try:
             return read_lease(text)
         except ValueError:
-            raise RefusedError(
+            raise self._refused(
                 f"the custom attribute {self.field} holds {text!r}, which is no lease of this collection; nothing was "
                 "changed",
-                host=self._name,
-                thing="lease",
-                remedy="find out who wrote it; if no controller opens windows, remove that custom attribute in vCenter",
+                "find out who wrote it; if no controller opens windows, remove that custom attribute in vCenter",
             ) from None
 
     # ------------------------------------------------------------ what others have
@@ -102,12 +103,10 @@ class SiteLease:
 
     def refusal(self, lease: Lease) -> RefusedError:
         now = self._connection.server_time()
-        return RefusedError(
+        return self._refused(
             f"another run has the maintenance windows of this datacenter: {describe_lease(lease, now)}; nothing was "
             "changed",
-            host=self._name,
-            thing="lease",
-            remedy="wait until that run has ended, then run again. Only if you know that it is dead: run again with "
+            "wait until that run has ended, then run again. Only if you know that it is dead: run again with "
             f"take_over={lease.run.name} (in the playbooks -e rocemesh_take_over={lease.run.name})",
             holder={"run": lease.run.name, "controller": lease.run.controller, "user": lease.user},
         )
@@ -136,13 +135,8 @@ class SiteLease:
             if self._is_live(lease) and self._take_over != lease.run.name:
                 raise self.refusal(lease)
             self._fields.undefine(key)  # by key: who was faster has another one
-        raise RefusedError(
-            "other runs take it away again and again; nothing was changed",
-            host=self._name,
-            thing="lease",
-            value=self.field,
-            remedy="look who else opens maintenance windows, then run again",
-        )
+        what = "other runs take it away again and again; nothing was changed"
+        raise self._refused(what, "look who else opens maintenance windows, then run again", value=self.field)
 
     def _await_signature(self, key: int, since: float) -> None:
         connection = self._connection

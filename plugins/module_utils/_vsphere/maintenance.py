@@ -42,6 +42,9 @@ class Maintenance:
     def is_ours(self) -> bool:
         return self.entered and not self.left and not self.taken_by
 
+    def _failed(self, what: str, remedy: str) -> ApplyError:
+        return ApplyError(what, host=self._host, thing="ESXi host", remedy=remedy)
+
     def is_on(self) -> bool:
         row = self._connection.read(self._reference(), ["runtime.inMaintenanceMode"], "reading the maintenance mode")
         return bool(row.get("runtime.inMaintenanceMode", False))
@@ -74,12 +77,10 @@ class Maintenance:
             return
         entry = self._records.entry_since(asked, mine_only=not sure)
         if entry is None and not sure:
-            raise ApplyError(
+            raise self._failed(
                 "the connection broke while maintenance mode was asked for. The host is in maintenance mode now, "
                 f"{self._records.story()}, and nothing proves that it was this run's task",
-                host=self._host,
-                thing="ESXi host",
-                remedy="ask the user who entered maintenance mode. If no user did, run again with in_maintenance=adopt",
+                "ask the user who entered maintenance mode. If no user did, run again with in_maintenance=adopt",
             )
         self.entered = True
         self.unproved = entry is None
@@ -104,19 +105,13 @@ class Maintenance:
             return
         if self._is_off():
             self.taken_by = doubt
-            raise ApplyError(
-                f"another user ended the maintenance mode that this run had entered ({doubt})",
-                host=self._host,
-                thing="ESXi host",
-                remedy="ask that user, then run again",
-            )
+            what = f"another user ended the maintenance mode that this run had entered ({doubt})"
+            raise self._failed(what, "ask that user, then run again")
         self.taken_by = self._records.story()
-        raise ApplyError(
+        raise self._failed(
             f"the maintenance mode that the host is in now is not this run's any more: {self.taken_by} ({doubt}). "
             "It was left as it is",
-            host=self._host,
-            thing="ESXi host",
-            remedy="ask the user who entered it; run again when it is over",
+            "ask the user who entered it; run again when it is over",
         )
 
     # ------------------------------------------------------------ leave

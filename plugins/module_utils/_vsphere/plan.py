@@ -32,6 +32,10 @@ class KernelWanted:
     allow_security_settings: bool = False
 
 
+def _refused(state: KernelState, what: str, remedy: str, thing: str, value: Any) -> RefusedError:
+    return RefusedError(what, host=state.host, thing=thing, value=value, remedy=remedy)
+
+
 def managed_settings(state: KernelState, wanted: KernelWanted) -> list[KernelSetting]:
     """The host's rows for the wanted names, in that order; `RefusedError` names an unknown one and its neighbours."""
     found: list[KernelSetting] = []
@@ -59,24 +63,14 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
     for name, setting in zip(wanted.settings, managed_settings(state, wanted)):
         given = wanted.settings[name]
         if setting.name in seen:
-            raise RefusedError(
-                f"given twice, as {seen[setting.name]} and {name}: the host ignores case",
-                host=state.host,
-                thing="kernel setting",
-                value=setting.name,
-                remedy="keep one of them",
-            )
+            what = f"given twice, as {seen[setting.name]} and {name}: the host ignores case"
+            raise _refused(state, what, "keep one of them", "kernel setting", setting.name)
         seen[setting.name] = name
         try:
             value = canonical(setting.type, given)
         except ValueError as error:
-            raise RefusedError(
-                f"{setting.name} is of type {setting.type}: {error}; nothing was changed",
-                host=state.host,
-                thing="value",
-                value=given,
-                remedy="give a value of that type",
-            ) from error
+            what = f"{setting.name} is of type {setting.type}: {error}; nothing was changed"
+            raise _refused(state, what, "give a value of that type", "value", given) from error
         try:
             canonical(setting.type, setting.configured)
         except ValueError as error:
@@ -88,14 +82,14 @@ def plan_kernel(state: KernelState, wanted: KernelWanted) -> list[Operation]:
         if value == setting.configured:
             continue
         if is_security_setting(setting.name) and not wanted.allow_security_settings:
-            raise RefusedError(
+            raise _refused(
+                state,
                 f"changing it to {value} changes the security of the host, or keeps a host whose configuration is "
                 "sealed by its TPM from booting; nothing was changed",
-                host=state.host,
-                thing="kernel setting",
-                value=setting.name,
-                remedy="save the recovery key ('esxcli system settings encryption recovery list'), then set "
+                "save the recovery key ('esxcli system settings encryption recovery list'), then set "
                 "allow_security_settings: true if it is really meant",
+                "kernel setting",
+                setting.name,
             )
         operations.append(
             Operation(

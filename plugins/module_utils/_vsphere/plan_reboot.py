@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from .._layer import Operation, Reboot, RefusedError
 from .state import HostState, HostVm
@@ -99,19 +99,15 @@ def check_host(state: HostState, wanted: RebootWanted) -> None:
     if not state.reboot_supported:
         raise _refuse(state, "vSphere says that this host cannot be rebooted remotely", "reboot it by hand")
     if state.in_maintenance and wanted.in_maintenance != "allow" and not may_leave(state, wanted):
+        doubt = state.doubt or "an interrupted run has marked it: 'recover' finishes that"
         raise _refuse(
             state,
-            f"the host already is in maintenance mode and this run did not put it there: {state.story}. "
-            f"{_because(state)}",
+            f"the host already is in maintenance mode and this run did not put it there: {state.story}. ({doubt})",
             "ask the user who entered it; it is safe to wait and run again. Only if you know that an interrupted run "
             "of yours left it so: set in_maintenance to 'adopt' (playbooks: -e rocemesh_adopt_maintenance=HOST). It "
             "goes on from there and leaves maintenance at the end; name the VMs to start in power_on. With 'allow' "
             "the host stays in maintenance",
         )
-
-
-def _because(state: HostState) -> str:
-    return f"({state.doubt})" if state.doubt else "(an interrupted run has marked it: 'recover' finishes that)"
 
 
 def may_leave(state: HostState, wanted: RebootWanted) -> bool:
@@ -274,8 +270,7 @@ def _exit(state: HostState) -> Operation:
     )
 
 
-def _power_on(state: HostState, wanted: RebootWanted, stopped: list[str]) -> list[Operation]:
-    operations: list[Operation] = []
+def _power_on(state: HostState, wanted: RebootWanted, stopped: list[str]) -> Iterator[Operation]:
     down = _ids(state, stopped)
     started, shut_down = _ids(state, state.powered_on), _ids(state, state.shut_down)
     explicit = [_one_vm(state, key).moid for key in wanted.power_on]
@@ -285,16 +280,13 @@ def _power_on(state: HostState, wanted: RebootWanted, stopped: list[str]) -> lis
         running = vm.power == "poweredOn" and moid not in down
         if running or moid in started or (moid in shut_down and vm.power == "poweredOn"):
             continue
-        operations.append(
-            Operation(
-                description=f"power on {vm.name}",
-                command="PowerOnVM_Task " + vm.name,
-                inverse="" if moid in down else "ShutdownGuest " + vm.name,
-                changes={"vm " + vm.name: ("poweredOff", "poweredOn")},
-                payload={"action": "poweron", "vm": vm.name, "moid": moid},
-            )
+        yield Operation(
+            description=f"power on {vm.name}",
+            command="PowerOnVM_Task " + vm.name,
+            inverse="" if moid in down else "ShutdownGuest " + vm.name,
+            changes={"vm " + vm.name: ("poweredOff", "poweredOn")},
+            payload={"action": "poweron", "vm": vm.name, "moid": moid},
         )
-    return operations
 
 
 def _ids(state: HostState, keys: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._layer import Operation, Pending, Reboot, RefusedError
 from .devices import numbering_gap, physical_gpu
@@ -25,6 +25,11 @@ from .state import NVIDIA, as_bool, boolean_text, pci_address
 from .vm_state import VmState
 
 
+def _refused(state: VmState, what: str, remedy: str, thing: str, value: Any = None, **more: Any) -> RefusedError:
+    what = f"{what}; nothing was changed"
+    return RefusedError(what, host=state.name, thing=thing, value=value, remedy=remedy, **more)
+
+
 def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
     if numa == (ABSENT,):
         return ""
@@ -33,14 +38,12 @@ def _numa_value(state: VmState, numa: tuple[str, ...]) -> str:
     for text in numa:
         if not text.isdigit() or (known and int(text) not in known):
             nodes = ", ".join(map(str, sorted(known))) or "unknown"
-            raise RefusedError(
-                f"host {state.host} of this VM has the NUMA nodes {nodes}; nothing was changed",
-                host=state.name,
-                thing="NUMA node",
-                value=text,
-                remedy=f"name existing nodes, '{AUTO}' alone to take the node of the VM's own devices, or '{ABSENT}' "
-                "alone to remove the key",
+            what = f"host {state.host} of this VM has the NUMA nodes {nodes}"
+            remedy = (
+                f"name existing nodes, '{AUTO}' alone to take the node of the VM's own devices, or '{ABSENT}' "
+                "alone to remove the key"
             )
+            raise _refused(state, what, remedy, "NUMA node", text)
         chosen.append(int(text))
     return ",".join(str(n) for n in sorted(set(chosen)))
 
@@ -64,7 +67,7 @@ def _gpu_value(state: VmState, index: int, given: str, taken: Mapping[str, str])
     key = gpu_key(index)
 
     def refuse(what: str, remedy: str) -> RefusedError:
-        return RefusedError(what + "; nothing was changed", host=state.name, thing=key, value=given, remedy=remedy)
+        return _refused(state, what, remedy, key, given)
 
     count = len([d for d in state.devices if d.index >= 0])
     limit = most_devices(state.hardware_version, state.host_release)
@@ -112,13 +115,9 @@ def _gpu_value(state: VmState, index: int, given: str, taken: Mapping[str, str])
 def _mmio_size(state: VmState, given: int | str) -> str:
     size = int(given) if str(given).isdigit() else 0
     if size < 1 or size & (size - 1):
-        raise RefusedError(
-            f"the size must be a power of two, or '{AUTO}'",
-            host=state.name,
-            thing=MMIO_SIZE_GB,
-            value=given,
-            remedy="round the memory of the VM's GPUs up to a power of two and double it",
-        )
+        remedy = "round the memory of the VM's GPUs up to a power of two and double it"
+        what = f"the size must be a power of two, or '{AUTO}'"
+        raise RefusedError(what, host=state.name, thing=MMIO_SIZE_GB, value=given, remedy=remedy)
     return str(size)
 
 
@@ -166,14 +165,8 @@ def differing_fields(state: VmState, wanted: VmxWanted) -> dict[str, Any]:
     if wanted.reserve_memory is not None and wanted.reserve_memory != state.memory_reserved:
         capacity = sum(node.memory_mb for node in state.numa_nodes)
         if wanted.reserve_memory and 0 < capacity <= state.memory_mb:
-            raise RefusedError(
-                f"host {state.host} has {capacity} MB in all and cannot reserve the {state.memory_mb} MB of this VM; "
-                "nothing was changed",
-                host=state.name,
-                thing="reserve_memory",
-                value=True,
-                remedy="give the VM less memory, or move it to a larger host",
-            )
+            what = f"host {state.host} has {capacity} MB in all and cannot reserve the {state.memory_mb} MB of this VM"
+            raise _refused(state, what, "give the VM less memory, or move it to a larger host", "reserve_memory", True)
         fields[MEMORY_FIELD] = wanted.reserve_memory
     if wanted.reserve_memory is False and state.memory_reservation_mb:
         fields[RESERVATION_FIELD] = 0  # the number beside the lock: it stays when only the lock goes
@@ -196,13 +189,7 @@ def _check_vm(state: VmState) -> None:
     )
     for is_so, what, remedy in problems:
         if is_so:
-            raise RefusedError(
-                what + "; nothing was changed",
-                host=state.name,
-                thing="VM",
-                remedy=remedy,
-                vm_connection_state=state.connection,
-            )
+            raise _refused(state, what, remedy, "VM", vm_connection_state=state.connection)
 
 
 def power_down(state: VmState, policy: str, reason: str) -> Operation:
@@ -224,7 +211,7 @@ def plan_vmx(state: VmState, wanted: VmxWanted) -> list[Operation]:
     fields = differing_fields(state, wanted)
     is_on = state.power == "poweredOn"
     # keys that are right in the file but were changed after power-on: only a power cycle brings them into force
-    stale = _stale_keys(state, wanted) if is_on and wanted.power_policy != "fail" else []
+    stale = stale_keys(state, wanted_keys(state, wanted)) if is_on and wanted.power_policy != "fail" else []
     restore = wanted.final_power == "on" or state.found_power == "poweredOn"
     must_be_off = bool(changed or fields or stale) and is_on
     operations: list[Operation] = []
@@ -247,8 +234,9 @@ def plan_vmx(state: VmState, wanted: VmxWanted) -> list[Operation]:
     return operations
 
 
-def _stale_keys(state: VmState, wanted: VmxWanted) -> list[str]:
-    return [key for key in wanted_keys(state, wanted) if key.lower() in state.changed_while_on]
+def stale_keys(state: VmState, keys: Iterable[str]) -> list[str]:
+    """Those that were changed after the VM's last power-on."""
+    return [key for key in keys if key.lower() in state.changed_while_on]
 
 
 def _planned_power_down(
@@ -258,23 +246,17 @@ def _planned_power_down(
     if wanted.power_policy == "fail":
         if wanted.plan_only:
             return power_down(state, "shutdown", f"to change {keys}; power_policy is 'fail': a real run refuses this")
-        raise RefusedError(
-            f"the VM is powered on and these keys can only be changed while it is off: {keys}; nothing was changed",
-            host=state.name,
-            thing="power_policy",
-            value="fail",
-            remedy="shut the VM down yourself, or set power_policy to 'shutdown' in a maintenance window",
-            keys=dict(changed),
-        )
+        what = f"the VM is powered on and these keys can only be changed while it is off: {keys}"
+        remedy = "shut the VM down yourself, or set power_policy to 'shutdown' in a maintenance window"
+        raise _refused(state, what, remedy, "power_policy", "fail", keys=dict(changed))
     if wanted.power_policy == "shutdown" and not state.tools_running:
-        raise RefusedError(
-            f"VMware Tools do not run in the guest, so it cannot be shut down properly to change {keys}; nothing "
-            "was changed",
-            host=state.name,
-            thing="power_policy",
-            value="shutdown",
-            remedy="start open-vm-tools in the guest, shut it down by hand, or accept with power_policy 'poweroff' "
+        raise _refused(
+            state,
+            f"VMware Tools do not run in the guest, so it cannot be shut down properly to change {keys}",
+            "start open-vm-tools in the guest, shut it down by hand, or accept with power_policy 'poweroff' "
             "what a power cut does to it",
+            "power_policy",
+            "shutdown",
         )
     return power_down(state, wanted.power_policy, "to change " + keys)
 
@@ -325,11 +307,8 @@ def changes_of(operations: Sequence[Operation]) -> list[dict[str, Any]]:
     ]
 
 
-def pending_vmx(state: VmState, keys: Sequence[str]) -> Pending:
+def pending_vmx(state: VmState, keys: Iterable[str]) -> Pending:
     """Owned keys changed after the VM's last power-on wait for a power cycle; a guest reboot is not enough."""
-    if state.power != "poweredOn":
-        return Pending()
-    reasons = tuple(
-        f"{state.name}: {key} was changed while the VM was on" for key in keys if key.lower() in state.changed_while_on
-    )
+    stale = stale_keys(state, keys) if state.power == "poweredOn" else []
+    reasons = tuple(f"{state.name}: {key} was changed while the VM was on" for key in stale)
     return Pending(Reboot.VM_POWER_CYCLE if reasons else Reboot.NONE, reasons)

@@ -5,6 +5,7 @@ by itself. Pure: no I/O.
 from __future__ import annotations
 
 import dataclasses
+from typing import Iterator
 
 from .computed import alone, required_mmio_gb
 from .devices import is_split, physical_gpu
@@ -32,85 +33,69 @@ class Prerequisite:
         return f"{vm}: {self.thing} is {self.have}, needed: {self.need}; {self.why} ({self.how})"
 
 
-def _mmio(state: VmState) -> list[Prerequisite]:
+def _mmio(state: VmState) -> Iterator[Prerequisite]:
     have = state.value(MMIO_SIZE_GB) or ""
     need, how = required_mmio_gb(state)
-    ok = None if need is None else have.isdigit() and int(have) >= need
-    return [
-        Prerequisite(
-            USE_64BIT_MMIO,
-            state.value(USE_64BIT_MMIO) or "not set",
-            "TRUE",
-            bool(as_bool(state.value(USE_64BIT_MMIO) or "")),
-            "GPUs with more than 16 GB do not fit below 4 GB, and the power-on fails in module DevicePowerOn",
-            "use_64bit_mmio: true",
-        ),
-        Prerequisite(
-            MMIO_SIZE_GB,
-            have or "not set",
-            "unknown" if need is None else f"at least {need}",
-            ok,
-            how if need is None else f"{how}; with less the power-on fails in module DevicePowerOn",
-            "mmio_size_gb: auto" if need is not None else "mmio_size_gb as a number",
-        ),
-    ]
+    yield Prerequisite(
+        USE_64BIT_MMIO,
+        state.value(USE_64BIT_MMIO) or "not set",
+        "TRUE",
+        bool(as_bool(state.value(USE_64BIT_MMIO) or "")),
+        "GPUs with more than 16 GB do not fit below 4 GB, and the power-on fails in module DevicePowerOn",
+        "use_64bit_mmio: true",
+    )
+    yield Prerequisite(
+        MMIO_SIZE_GB,
+        have or "not set",
+        "unknown" if need is None else f"at least {need}",
+        None if need is None else have.isdigit() and int(have) >= need,
+        how if need is None else f"{how}; with less the power-on fails in module DevicePowerOn",
+        "mmio_size_gb: auto" if need is not None else "mmio_size_gb as a number",
+    )
 
 
-def checklist(state: VmState) -> list[Prerequisite]:
+def checklist(state: VmState) -> Iterator[Prerequisite]:
     """Everything that the VM's configuration must have for its passthrough devices; empty for a VM without any."""
     if not state.devices:
-        return []
-    gpus = [d for d in state.devices if d.kind == "gpu"]
-    found = [
-        Prerequisite(
-            "memory reservation",
-            "complete" if state.all_memory_reserved else "not fully reserved",
-            "all guest memory reserved",
-            state.all_memory_reserved,
-            "devices write into guest memory directly, so a VM with such devices does not power on without",
-            "reserve_memory: true",
+        return
+    yield Prerequisite(
+        "memory reservation",
+        "complete" if state.all_memory_reserved else "not fully reserved",
+        "all guest memory reserved",
+        state.all_memory_reserved,
+        "devices write into guest memory directly, so a VM with such devices does not power on without",
+        "reserve_memory: true",
+    )
+    if any(device.kind == "gpu" for device in state.devices):
+        yield Prerequisite(
+            "firmware",
+            state.firmware or "unknown",
+            "efi",
+            state.firmware == "efi",
+            "GPUs with large BARs need EFI",
+            "install the guest for EFI; firmware: efi only where that was done",
         )
-    ]
-    if gpus:
-        found.append(
-            Prerequisite(
-                "firmware",
-                state.firmware or "unknown",
-                "efi",
-                state.firmware == "efi",
-                "GPUs with large BARs need EFI",
-                "install the guest for EFI; firmware: efi only where that was done",
-            )
-        )
-        found += _mmio(state)
+        yield from _mmio(state)
     by_address = {device.address: device for device in state.host_devices}
     for owned in state.devices:
         device = by_address.get(owned.address)
         if device is not None and device.passthru_enabled and device.passthru_active is False:
-            found.append(
-                Prerequisite(
-                    f"passthrough of {owned.address}",
-                    "enabled, not active",
-                    "active",
-                    False,
-                    "the host hands the device over only after its next reboot",
-                    "reboot the ESXi host",
-                )
+            yield Prerequisite(
+                f"passthrough of {owned.address}",
+                "enabled, not active",
+                "active",
+                False,
+                "the host hands the device over only after its next reboot",
+                "reboot the ESXi host",
             )
-    return found
 
 
 def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
     """Sentences about everything that is missing, after what ``wanted`` sets itself."""
     found: list[str] = []
-    gpus = [d for d in state.devices if d.kind == "gpu"]
-    nics = [d for d in state.devices if d.kind == "nic"]
-    if wanted.allow_p2p and not (gpus and nics):
-        found.append(
-            "{}: peer-to-peer needs a GPU and a NIC in the VM; it has {}".format(
-                state.name, describe_devices(state.devices) or "no passthrough device"
-            )
-        )
+    if wanted.allow_p2p and not {"gpu", "nic"} <= {device.kind for device in state.devices}:
+        has = describe_devices(state.devices) or "no passthrough device"
+        found.append(f"{state.name}: peer-to-peer needs a GPU and a NIC in the VM; it has {has}")
     set_by_us = {
         "memory reservation": wanted.reserve_memory is True,
         "firmware": bool(wanted.firmware),
@@ -118,55 +103,43 @@ def prerequisites(state: VmState, wanted: VmxWanted) -> list[str]:
         MMIO_SIZE_GB: wanted.mmio_size_gb is not None,
     }
     found += [p.sentence(state.name) for p in checklist(state) if p.ok is False and not set_by_us.get(p.thing, False)]
-    return [*found, *_numa_sentences(state, wanted), *_stale_gpus(state, wanted), *_whole_gpus(state, wanted)]
+    others = (*_numa_sentences(state, wanted), *_stale_gpus(state, wanted), *_whole_gpus(state, wanted))
+    return [*found, *(f"{state.name}: {text}" for text in others)]
 
 
-def _numa_sentences(state: VmState, wanted: VmxWanted) -> list[str]:
-    found: list[str] = []
+def _numa_sentences(state: VmState, wanted: VmxWanted) -> Iterator[str]:
     relevant = [d for d in state.devices if d.kind in ("gpu", "nic")]
     nodes = {d.numa_node for d in relevant if d.numa_node is not None}
+    devices = describe_devices(relevant)
     if alone({d: {d.numa_node} for d in relevant}):
-        found.append(f"{state.name}: GPU and NIC sit on different NUMA nodes: {describe_devices(relevant)}")
+        yield f"GPU and NIC sit on different NUMA nodes: {devices}"
     chosen = set(wanted.numa or ()) - {ABSENT}
     if chosen and nodes and not {str(node) for node in nodes} <= chosen:
-        found.append(
-            "{}: numa_node_affinity {} leaves out the node of its devices: {}".format(
-                state.name, ",".join(sorted(chosen)), describe_devices(relevant)
-            )
-        )
+        yield f"numa_node_affinity {','.join(sorted(chosen))} leaves out the node of its devices: {devices}"
     held = [node for node in state.numa_nodes if str(node.id) in chosen]
     where = "NUMA node {}".format(",".join(str(node.id) for node in held))
     cores, memory = sum(node.cores or node.cpus for node in held), sum(node.memory_mb for node in held)
     if held and cores and state.cpus > cores:
-        found.append(
-            f"{state.name}: {state.cpus} vCPUs are more than the {cores} cores of {where}; {NUMA_AFFINITY} makes them "
-            "share these"
-        )
+        yield f"{state.cpus} vCPUs are more than the {cores} cores of {where}; {NUMA_AFFINITY} makes them share these"
     if held and memory and state.memory_mb > memory:
-        found.append(
-            f"{state.name}: {state.memory_mb} MB do not fit into the {memory} MB of {where}; part of the memory will "
-            "be remote"
-        )
+        yield f"{state.memory_mb} MB do not fit into the {memory} MB of {where}; part of the memory will be remote"
     if chosen and state.cpu_hot_add:
-        found.append(
-            f"{state.name}: CPU hot add is on, which hides the NUMA nodes from the guest; switch it off for a VM that "
-            "spans or is bound to nodes"
+        yield (
+            "CPU hot add is on, which hides the NUMA nodes from the guest; switch it off for a VM that spans or is "
+            "bound to nodes"
         )
-    return found
 
 
-def _stale_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
+def _stale_gpus(state: VmState, wanted: VmxWanted) -> Iterator[str]:
     """PCI addresses belong to one host: after a cold migration or a card swap the file may name another VM's."""
     gpus = {device.address for device in state.host_devices if device.vendor_id == NVIDIA}
-    if not gpus:
-        return []
     ours = {gpu_key(index).lower() for index in wanted.gpu_pci_ids}
-    return [
-        f"{state.name}: {key} names {address}, which is no NVIDIA GPU of its present host {state.host} "
-        f"(there: {', '.join(sorted(gpus))}); correct it with gpu_pci_ids"
-        for key, address in sorted(state.gpu_keys().items())
-        if key.lower() not in ours and not _is_gpu(state, address)
-    ]
+    for key, address in sorted(state.gpu_keys().items()) if gpus else ():
+        if key.lower() not in ours and not _is_gpu(state, address):
+            yield (
+                f"{key} names {address}, which is no NVIDIA GPU of its present host {state.host} "
+                f"(there: {', '.join(sorted(gpus))}); correct it with gpu_pci_ids"
+            )
 
 
 def _is_gpu(state: VmState, address: str) -> bool:
@@ -174,14 +147,12 @@ def _is_gpu(state: VmState, address: str) -> bool:
     return device is not None and device.vendor_id == NVIDIA
 
 
-def _whole_gpus(state: VmState, wanted: VmxWanted) -> list[str]:
+def _whole_gpus(state: VmState, wanted: VmxWanted) -> Iterator[str]:
     """NVIDIA's guide: "If the GPU is in SR-IOV mode, you should specify a VF address"."""
-    found = []
     for index, address in sorted(wanted.gpu_pci_ids.items()):
         device = physical_gpu(state.host_devices, pci_address(address)) if address else None
         if device is not None and device.address == pci_address(address) and is_split(device):
-            found.append(
-                f"{state.name}: {gpu_key(index)} names {address}, a GPU in SR-IOV mode as a whole; NVIDIA's guide asks "
-                "for the address of one of its virtual functions then"
+            yield (
+                f"{gpu_key(index)} names {address}, a GPU in SR-IOV mode as a whole; NVIDIA's guide asks for the "
+                "address of one of its virtual functions then"
             )
-    return found

@@ -359,7 +359,7 @@ class RebootLayer(Layer[HostState, RebootWanted]):
         return pending_kernel(state.pending, self.host)
 
     def warnings(self, state: HostState, wanted: RebootWanted) -> list[str]:
-        return warnings_of(state, wanted, unproved=self._maintenance.unproved, lost=self._maintenance.lost)
+        return list(warnings_of(state, wanted, unproved=self._maintenance.unproved, lost=self._maintenance.lost))
 
     def facts(self, state: HostState) -> dict[str, Any]:
         first = self._first or state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from .._layer import LayerError
 from .ownership import stays_text
@@ -43,23 +43,19 @@ def net_undo(first: HostState, state: HostState) -> list[str]:
     return commands
 
 
-def warnings_of(state: HostState, wanted: RebootWanted, *, unproved: bool, lost: bool) -> list[str]:
+def warnings_of(state: HostState, wanted: RebootWanted, *, unproved: bool, lost: bool) -> Iterator[str]:
     """``unproved``: vCenter shows no event about our maintenance mode; ``lost``: it ended without us."""
-    found = []
     if state.in_maintenance and not needs_reboot(state, wanted) and not may_leave(state, wanted):
-        found.append(stays_text(state.name, state.moid, state.story, state.doubt))
+        yield stays_text(state.name, state.moid, state.story, state.doubt)
     if unproved:
-        found.append(
+        yield (
             f"{state.name}: vCenter shows no event about its maintenance mode (the account needs to read events), so "
             "a run that dies there must be finished by hand"
         )
     if lost:
-        found.append(f"{state.name}: the host came back from its reboot without maintenance mode")
+        yield f"{state.name}: the host came back from its reboot without maintenance mode"
     if state.superseded or was_rebooted_since(state, wanted):
-        found.append(
-            f"{state.name}: another client rebooted it after this run was planned, so it was not rebooted again"
-        )
-    return found
+        yield f"{state.name}: another client rebooted it after this run was planned, so it was not rebooted again"
 
 
 def iso(moment: datetime.datetime | None) -> str | None:

@@ -36,14 +36,20 @@ class CustomFields:
         self._connection = connection
         self.patience = patience
 
-    def insist(self, doing: str, call: Callable[[Any], Any]) -> Any:
-        """``call`` gets the manager of the present session."""
+    def _carried_out(self, doing: str, call: Callable[[Any], Any], *faults: str) -> tuple[bool, Any]:
+        """Whether it was, and the answer; not if vCenter answers with one of these faults. ``call`` gets the manager of
+        the present session."""
         connection = self._connection
         deadline = connection.clock() + self.patience
-        return connection.persistently(
-            lambda: connection.start(connection.name, doing, lambda: call(connection.content.customFieldsManager)),
-            deadline,
-        )
+        try:
+            return True, connection.persistently(
+                lambda: connection.start(connection.name, doing, lambda: call(connection.content.customFieldsManager)),
+                deadline,
+            )
+        except ApplyError as error:
+            if error.details.get("fault") not in faults:
+                raise
+            return False, None
 
     def definitions(self) -> dict[str, int]:
         row = self._connection.read(
@@ -53,40 +59,24 @@ class CustomFields:
 
     def define(self, name: str, kind: Any) -> int | None:
         """Its key; None if another client was faster: only one can define a name."""
-        try:
-            made = self.insist(
-                f"define the custom attribute {name}",
-                lambda manager: manager.AddFieldDefinition(name=name, moType=kind),
-            )
-        except ApplyError as error:
-            if error.details.get("fault") == "DuplicateName":
-                return None
-            raise
-        return int(made.key)
+        doing = f"define the custom attribute {name}"
+        done, made = self._carried_out(
+            doing, lambda manager: manager.AddFieldDefinition(name=name, moType=kind), "DuplicateName"
+        )
+        return int(made.key) if done else None
 
     def undefine(self, key: int) -> bool:
         """False if that definition is not there any more."""
-        try:
-            self.insist("remove a custom attribute", lambda manager: manager.RemoveFieldDefinition(key=key))
-        except ApplyError as error:
-            if error.details.get("fault") in ("InvalidArgument", "NotFound"):
-                return False
-            raise
-        return True
+        doing, gone = "remove a custom attribute", ("InvalidArgument", "NotFound")
+        return self._carried_out(doing, lambda manager: manager.RemoveFieldDefinition(key=key), *gone)[0]
 
     def write(self, kind: str, moid: str, key: int, value: str) -> bool:
         """False if the definition is not there any more."""
-        connection = self._connection
-        try:
-            self.insist(
-                "write a custom attribute",
-                lambda manager: manager.SetField(entity=connection.reference(kind, moid), key=key, value=value),
-            )
-        except ApplyError as error:
-            if error.details.get("fault") == "InvalidArgument":
-                return False
-            raise
-        return True
+
+        def call(manager: Any) -> None:
+            manager.SetField(entity=self._connection.reference(kind, moid), key=key, value=value)
+
+        return self._carried_out("write a custom attribute", call, "InvalidArgument")[0]
 
     @staticmethod
     def value(custom_values: Any, key: int | None) -> str:
@@ -108,6 +98,9 @@ class HostRecords:
 
     def _reference(self) -> Any:
         return self._connection.reference("host", self._moid)
+
+    def _error(self, kind: type[LayerError], what: str, remedy: str, value: str | None = None) -> LayerError:
+        return kind(what, host=self._host, thing="custom attribute", value=value, remedy=remedy)
 
     def mark(self) -> Mark | None:
         key = self.fields.definitions().get(MARK_FIELD)
@@ -155,22 +148,18 @@ class HostRecords:
         """Find out before anything stops whether the mark can be written: a missing privilege is a refusal then."""
         mark = self.mark()
         if self.unreadable:
-            raise RefusedError(
+            what = (
                 f"the custom attribute {MARK_FIELD} of the host holds {self.unreadable!r}, which is no mark of this "
-                "collection; nothing was changed",
-                host=self._host,
-                thing="custom attribute",
-                remedy="find out who wrote it and empty it in the vSphere client",
+                "collection; nothing was changed"
             )
+            raise self._error(RefusedError, what, "find out who wrote it and empty it in the vSphere client")
         if mark is None and not self.fields.write("host", self._moid, self._key(), ""):
-            raise RefusedError(
+            what = (
                 "vCenter takes no value of it for a host (it is defined for another kind of object, or was removed "
-                "meanwhile); nothing was changed",
-                host=self._host,
-                thing="custom attribute",
-                value=MARK_FIELD,
-                remedy="remove this custom attribute in the vSphere client; the next run defines it for hosts",
+                "meanwhile); nothing was changed"
             )
+            remedy = "remove this custom attribute in the vSphere client; the next run defines it for hosts"
+            raise self._error(RefusedError, what, remedy, MARK_FIELD)
 
     def _key(self) -> int:
         key = self.fields.definitions().get(MARK_FIELD)
@@ -199,13 +188,8 @@ class HostRecords:
 
     def write(self, mark: Mark) -> None:
         if not self.fields.write("host", self._moid, self._key(), write_mark(mark)):
-            raise ApplyError(
-                "the custom attribute went away while it was written",
-                host=self._host,
-                thing="custom attribute",
-                value=MARK_FIELD,
-                remedy="find out who removes custom attributes, then run again",
-            )
+            what = "the custom attribute went away while it was written"
+            raise self._error(ApplyError, what, "find out who removes custom attributes, then run again", MARK_FIELD)
 
     def clear(self) -> None:
         key = self.fields.definitions().get(MARK_FIELD)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from .devices import group_names, passthrough_devices
 from .transport import HOST_UUID, VM_UUID, Connection, short_list, uuid_of, vim
@@ -58,11 +58,9 @@ _HOST_PATHS = (
 _POLICIES = {"static": "High Performance", "dynamic": "Balanced", "low": "Low Power", "custom": "Custom"}
 
 
-def read_site(
-    connection: Connection, hosts: Sequence[str], vms: Sequence[str], clock: Callable[[], float] = time.time
-) -> dict[str, Any]:
+def read_site(connection: Connection, hosts: Sequence[str], vms: Sequence[str]) -> dict[str, Any]:
     """``hosts``, ``vms``: names or managed object ids. One that is not there is named in its row, and stops nothing."""
-    skew = connection.server_time().timestamp() - clock()
+    skew = connection.server_time().timestamp() - time.time()
     known = [
         (each, str(row.get("name", "")))
         for each, row in connection.listed((vim.HostSystem, ["name"]), (vim.VirtualMachine, ["name"]))

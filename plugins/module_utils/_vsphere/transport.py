@@ -111,38 +111,33 @@ def fault_text(error: BaseException) -> str:
 @contextlib.contextmanager
 def translated(host: str, doing: str) -> Iterator[None]:
     """Turn what pyVmomi and the network raise into errors that a person can act on."""
+
+    def unreachable(what: str, remedy: str) -> UnreachableError:
+        return UnreachableError(f"{doing}: {what}", host=host, remedy=remedy)
+
     try:
         yield
     except LayerError:
         raise
     except ssl.SSLCertVerificationError as error:
-        raise UnreachableError(
-            f"{doing}: the certificate does not verify ({error.verify_message or error.reason})",
-            host=host,
-            remedy="give the CA that signed it in ca_path, use a name that the certificate carries, or (never for "
-            "production) set validate_certs to false",
+        raise unreachable(
+            f"the certificate does not verify ({error.verify_message or error.reason})",
+            "give the CA that signed it in ca_path, use a name that the certificate carries, or (never for production) "
+            "set validate_certs to false",
         ) from error
     except BROKEN_LINK as error:
-        raise UnreachableError(
-            "{}: {}: {}".format(doing, type_name(error), error or "no answer"),
-            host=host,
-            remedy="check the address, the port and the network, or raise 'timeout'",
-        ) from error
+        remedy = "check the address, the port and the network, or raise 'timeout'"
+        raise unreachable("{}: {}".format(type_name(error), error or "no answer"), remedy) from error
     except vmodl.MethodFault as error:
         raise _from_fault(error, host, doing) from error
     except NO_SOAP as error:
-        raise UnreachableError(
-            f"{doing}: the answer is no SOAP ({type_name(error)}: {error})",
-            host=host,
-            remedy="look what is between here and vCenter (a proxy, a load balancer)",
-        ) from error
+        remedy = "look what is between here and vCenter (a proxy, a load balancer)"
+        raise unreachable(f"the answer is no SOAP ({type_name(error)}: {error})", remedy) from error
     except Exception as error:
         # SmartConnect raises a plain Exception when nothing that speaks VIM answers
         if error.__class__ is not Exception:
             raise
-        raise UnreachableError(
-            f"{doing}: {error}", host=host, remedy="check that this is a vCenter or an ESXi host"
-        ) from error
+        raise unreachable(str(error), "check that this is a vCenter or an ESXi host") from error
 
 
 def may_have_arrived(error: LayerError) -> bool:
@@ -360,9 +355,12 @@ class Connection:
     @property
     def content(self) -> Any:
         """The service content as read at login: asking for it again would be one more call each time."""
+        self._ensure_open()
+        return self._content
+
+    def _ensure_open(self) -> None:
         if self._service is None:  # the link was given up for a while
             self.open()
-        return self._content
 
     @property
     def is_vcenter(self) -> bool:
@@ -372,8 +370,7 @@ class Connection:
     def group_paths(self) -> tuple[str, ...]:
         """The property of a VM with its device groups; none where vCenter or pyVmomi is older than API 8.0.0.1, and the
         path would be refused."""
-        if self._service is None:  # the link was given up for a while
-            self.open()
+        self._ensure_open()
         known = VmomiSupport.IsChildVersion(self._service._stub.version, "vim.version.v8_0_0_1")
         return ("config.deviceGroups",) if known else ()
 
@@ -456,8 +453,7 @@ class Connection:
     def reference(self, kind: str, moid: str) -> Any:
         """A managed object by its id, bound to the present session, without asking whether it exists."""
         kinds = {"host": vim.HostSystem, "vm": vim.VirtualMachine, "task": vim.Task, "datacenter": vim.Datacenter}
-        if self._service is None:  # the link was given up for a while
-            self.open()
+        self._ensure_open()
         return kinds[kind](moid, self._service._stub)
 
     def persistently(self, question: Callable[[], Any], deadline: float) -> Any:
@@ -467,8 +463,7 @@ class Connection:
         """
         while True:
             try:
-                if self._service is None:
-                    self.open()
+                self._ensure_open()
                 return question()
             except UnreachableError:
                 if self.clock() >= deadline:
@@ -499,8 +494,9 @@ class Connection:
             current = row.get("parent")
         return "/".join(reversed(parts[:-1]))
 
-    def _refused(self, what: str, **subject: Any) -> RefusedError:
-        return RefusedError(f"{what}; nothing was changed", host=self.name, **subject)
+    def _refused(self, what: str, remedy: str, thing: str, value: str, **more: Any) -> RefusedError:
+        what = f"{what}; nothing was changed"
+        return RefusedError(what, host=self.name, thing=thing, value=value, remedy=remedy, **more)
 
     def find_hosts(self, wanted: Sequence[str], cluster: str = "") -> list[tuple[Any, str]]:
         """Return [(HostSystem, its name)] for names or managed object ids, or for all hosts of ``cluster``.
@@ -519,22 +515,14 @@ class Connection:
         known = [(o, str(row.get("name", ""))) for o, row in hosts]
         if cluster and not wanted:
             if not known:
-                raise self._refused(
-                    "this cluster has no hosts",
-                    thing="cluster",
-                    value=cluster,
-                    remedy="name the cluster that the hosts are in, or the hosts themselves",
-                )
+                remedy = "name the cluster that the hosts are in, or the hosts themselves"
+                raise self._refused("this cluster has no hosts", remedy, "cluster", cluster)
             return sorted(known, key=lambda item: item[1])
         chosen = [self._one_host(known, name, cluster) for name in wanted]
         for position, (host, name) in enumerate(chosen):
             if host._moId in [earlier._moId for earlier, _name in chosen[:position]]:
-                raise self._refused(
-                    f"this is {name} ({host._moId}), which is in the list already",
-                    thing="ESXi host",
-                    value=wanted[position],
-                    remedy="name each host once",
-                )
+                what = f"this is {name} ({host._moId}), which is in the list already"
+                raise self._refused(what, "name each host once", "ESXi host", wanted[position])
         return chosen
 
     def _one_host(self, known: Sequence[tuple[Any, str]], name: str, cluster: str) -> tuple[Any, str]:
@@ -544,19 +532,12 @@ class Connection:
             return found[0]
         if found:
             places = ", ".join(f"{self.path(o)} ({o._moId})" for o, _n in found)
-            raise self._refused(
-                f"{len(found)} hosts have that name: {places}",
-                thing="ESXi host",
-                value=name,
-                remedy="give the managed object id instead",
-            )
+            what = f"{len(found)} hosts have that name: {places}"
+            raise self._refused(what, "give the managed object id instead", "ESXi host", name)
         where = f"cluster {cluster}" if cluster else "vCenter"
-        raise self._refused(
-            f"{where} has no such host; it knows {short_list([n for _o, n in known])}",
-            thing="ESXi host",
-            value=name,
-            remedy="write the name as vCenter shows it, or its managed object id; check that the account may see it",
-        )
+        what = f"{where} has no such host; it knows {short_list([n for _o, n in known])}"
+        remedy = "write the name as vCenter shows it, or its managed object id; check that the account may see it"
+        raise self._refused(what, remedy, "ESXi host", name)
 
     def _one_cluster(self, clusters: Sequence[tuple[Any, Mapping[str, Any]]], name: str) -> Any:
         names = [str(row.get("name", "")) for _cluster, row in clusters]
@@ -566,12 +547,8 @@ class Connection:
         what = (
             f"{len(found)} clusters have that name" if found else f"no such cluster; vCenter knows {short_list(names)}"
         )
-        raise self._refused(
-            what,
-            thing="cluster",
-            value=name,
-            remedy="write the name as vCenter shows it, or give the cluster's managed object id",
-        )
+        remedy = "write the name as vCenter shows it, or give the cluster's managed object id"
+        raise self._refused(what, remedy, "cluster", name)
 
     def listed_vms(self) -> list[tuple[Any, dict[str, Any]]]:
         """All VMs, with what `find_vm` looks for."""
@@ -595,27 +572,15 @@ class Connection:
             return found[0]
         places = ", ".join(f"{self.path(vm)} ({vm._moId})" for vm in found or named)
         if found:
-            raise self._refused(
-                f"{len(found)} VMs have that name: {places}",
-                thing="VM",
-                value=name,
-                remedy="say which one: 'folder', 'uuid', or the managed object id as 'vm'",
-                candidates=[vm._moId for vm in found],
-            )
+            what = f"{len(found)} VMs have that name: {places}"
+            remedy = "say which one: 'folder', 'uuid', or the managed object id as 'vm'"
+            raise self._refused(what, remedy, "VM", name, candidates=[vm._moId for vm in found])
         if named:
-            raise self._refused(
-                f"a VM of that name exists, but not with folder {folder!r} and uuid {uuid!r}: {places}",
-                thing="VM",
-                value=name,
-                remedy="correct 'folder' or 'uuid'",
-            )
+            what = f"a VM of that name exists, but not with folder {folder!r} and uuid {uuid!r}: {places}"
+            raise self._refused(what, "correct 'folder' or 'uuid'", "VM", name)
         names = short_list([str(row.get("name", "")) for _vm, row in everything])
-        raise self._refused(
-            f"vCenter has no such VM; it knows {names}",
-            thing="VM",
-            value=name,
-            remedy="write the name as vCenter shows it (case matters), or its managed object id",
-        )
+        remedy = "write the name as vCenter shows it (case matters), or its managed object id"
+        raise self._refused(f"vCenter has no such VM; it knows {names}", remedy, "VM", name)
 
     # ------------------------------------------------------------ tasks
     def pauses(self, deadline: float, first: float = 0.1, growth: float = 1.5, most: float = 2.0) -> Iterator[None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import counters, home, slurm
+from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import counters, home
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.home import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
@@ -227,7 +227,7 @@ def test_job_that_ended_in_its_probe_is_reported_with_its_end(tmp_path: Path) ->
 
 
 def test_slurm_says_nothing_of_a_job_that_ended_well() -> None:
-    assert slurm.explain("srun: job 7 queued and waiting for resources\n") is None
+    assert home.slurm_said("srun: job 7 queued and waiting for resources\n") is None
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,11 @@ from typing import Any, Mapping, Sequence
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import UnreachableError
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_commands import commands, parse
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_plan import next_boot
-from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import read_present, read_tree
+from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_reading import (
+    next_boot,
+    read_present,
+    read_tree,
+)
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.boot_state import (
     NextBoot,
     Present,

@@ -118,29 +118,29 @@ SICK = [
 @pytest.mark.parametrize(("changes", "simulated", "why"), SICK)
 def test_what_is_no_connectx_in_ethernet_mode_says_why(changes: dict[str, Any], simulated: bool, why: str) -> None:
     link = dataclasses.replace(ROCE, **changes)
-    told = no_roce(world(link), link, simulated)
+    told = no_roce(world(link), link, Wanted(simulated=simulated))
     assert told.startswith(why) and bool(told) is bool(why)
 
 
 def test_one_function_without_rdma_device_beside_others_that_have_theirs_is_not_taken() -> None:
     link = dataclasses.replace(ROCE, devices=())
-    assert "ens224 has no RDMA device (driver mlx5_core)" in no_roce(world(link, SECOND), link, False)
+    assert "ens224 has no RDMA device (driver mlx5_core)" in no_roce(world(link, SECOND), link, Wanted())
 
 
 def test_a_bond_stands_for_its_members_and_a_vlan_for_what_it_lies_on() -> None:
     bond = Link("bond0", 9, 1500, kind="bond")
     first = dataclasses.replace(ROCE, master="bond0")
     lag = dataclasses.replace(SECOND, master="bond0", devices=())
-    assert no_roce(world(bond, first, lag), bond, False) == ""  # RoCE LAG: one device, at the first function
-    assert no_roce(world(bond), bond, False) == "the bond has no member"
+    assert no_roce(world(bond, first, lag), bond, Wanted()) == ""  # RoCE LAG: one device, at the first function
+    assert no_roce(world(bond), bond, Wanted()) == "the bond has no member"
     other = dataclasses.replace(LAN, name="ens160", master="bond0")
-    assert no_roce(world(bond, first, other), bond, False).startswith("its member ens160 has no RDMA device")
+    assert no_roce(world(bond, first, other), bond, Wanted()).startswith("its member ens160 has no RDMA device")
     vlan = Link("roce", 10, 1500, kind="vlan", parent="ens192")
-    assert no_roce(world(LAN, vlan), vlan, False).startswith("its parent ens192 has no RDMA device")
+    assert no_roce(world(LAN, vlan), vlan, Wanted()).startswith("its parent ens192 has no RDMA device")
     above = dataclasses.replace(vlan, parent="ens224")
-    assert no_roce(world(ROCE, above), above, False) == ""
+    assert no_roce(world(ROCE, above), above, Wanted()) == ""
     other_kind = dataclasses.replace(above, kind="macvlan")
-    assert no_roce(world(ROCE, other_kind), other_kind, False) == "roce has no RDMA device (kind macvlan)"
+    assert no_roce(world(ROCE, other_kind), other_kind, Wanted()) == "roce has no RDMA device (kind macvlan)"
 
 
 def test_networks_are_of_the_address_own_family() -> None:
