@@ -98,40 +98,40 @@ def test_what_is_no_figure_is_refused(sample: Any) -> None:
 
 def test_clearly_slower_is_slower_and_says_how_sure() -> None:
     found = gate([90.0, 91.0, 89.5, 90.4, 90.2], [100.0, 101.0, 99.5, 100.4, 100.2])
-    assert (found.verdict, found.probability, found.passed) == ("slower", 1.0, False)
-    assert found.change == pytest.approx(-0.1, abs=0.002)
+    assert (found["verdict"], found["probability"], found["passed"]) == ("slower", 1.0, False)
+    assert found["change"] == pytest.approx(-0.1, abs=0.002)
 
 
 def test_same_repeats_are_not_slower() -> None:
     found = gate(DLPERF_1N8G, DLPERF_1N8G)
-    assert (found.verdict, found.passed) == ("not_slower", True)
+    assert (found["verdict"], found["passed"]) == ("not_slower", True)
 
 
 def test_a_change_within_the_margin_passes() -> None:
-    assert gate([98.0] * 5, [100.0] * 5, margin=0.03).verdict == "not_slower"
-    assert gate([96.0] * 5, [100.0] * 5, margin=0.03).verdict == "slower"
+    assert gate([98.0] * 5, [100.0] * 5, margin=0.03)["verdict"] == "not_slower"
+    assert gate([96.0] * 5, [100.0] * 5, margin=0.03)["verdict"] == "slower"
 
 
 def test_noise_as_wide_as_the_change_is_uncertain_and_does_not_pass() -> None:
     found = gate([80.0, 120.0, 95.0, 97.0, 110.0], [100.0, 99.0, 101.0, 100.0, 100.0])
-    assert found.verdict == "uncertain"
-    assert found.probability is not None and 0.05 < found.probability < 0.95
-    assert found.passed is False
-    assert "measure more repeats" in found.message
+    assert found["verdict"] == "uncertain"
+    assert found["probability"] is not None and 0.05 < found["probability"] < 0.95
+    assert found["passed"] is False
+    assert "measure more repeats" in found["message"]
 
 
 @pytest.mark.parametrize(("new", "old"), [(4, 5), (5, 4), (1, 1)])
 def test_not_enough_repeats_is_an_answer_and_no_pass(new: int, old: int) -> None:
     found = gate([50.0] * new, [100.0] * old)
-    assert (found.verdict, found.probability, found.passed) == ("not_enough_repeats", None, False)
-    assert f"{new} new and {old} of the baseline" in found.message
+    assert (found["verdict"], found["probability"], found["passed"]) == ("not_enough_repeats", None, False)
+    assert f"{new} new and {old} of the baseline" in found["message"]
 
 
 @given(repeats, repeats)
 @settings(max_examples=20, deadline=None)
 def test_a_wider_margin_never_makes_a_run_slower(new: list[float], old: list[float]) -> None:
-    narrow = gate(new, old, margin=0.01, resamples=300).probability
-    wide = gate(new, old, margin=0.2, resamples=300).probability
+    narrow = gate(new, old, margin=0.01, resamples=300)["probability"]
+    wide = gate(new, old, margin=0.2, resamples=300)["probability"]
     assert narrow is not None and wide is not None and wide <= narrow
 
 
@@ -139,7 +139,7 @@ def test_a_wider_margin_never_makes_a_run_slower(new: list[float], old: list[flo
 @settings(max_examples=20, deadline=None)
 def test_the_answer_does_not_depend_on_the_unit(new: list[float], old: list[float], factor: float) -> None:
     scaled = gate([value * factor for value in new], [value * factor for value in old], resamples=300)
-    assert scaled.probability == pytest.approx(gate(new, old, resamples=300).probability, abs=0.02)
+    assert scaled["probability"] == pytest.approx(gate(new, old, resamples=300)["probability"], abs=0.02)
 
 
 @pytest.mark.parametrize("options", [{"margin": 0.0}, {"margin": 1.0}, {"confidence": 95}])

@@ -76,27 +76,6 @@ def median_interval(
     return quantile(medians, tail), quantile(medians, 1 - tail)
 
 
-@dataclasses.dataclass(frozen=True)
-class Gate:
-    """``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
-    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, so
-    that negative is worse. ``message``: the answer in words."""
-
-    verdict: str
-    probability: float | None
-    change: float
-    margin: float
-    message: str
-
-    @property
-    def passed(self) -> bool:
-        """Only what is known to be no regression passes; "don't know" does not."""
-        return self.verdict == "not_slower"
-
-    def as_result(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "passed": self.passed}
-
-
 def gate(
     new: Sequence[float],
     baseline: Sequence[float],
@@ -104,34 +83,44 @@ def gate(
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
-) -> Gate:
+) -> dict[str, Any]:
     """Is ``new`` worse than ``baseline`` by more than ``margin`` (a share of the baseline's median)?
 
     Both samples are resampled independently; the probability is the share of draws in which the new median is worse by
     more than the margin. From ``confidence`` on the answer is slower, up to 1 - ``confidence`` not_slower, between the
     two uncertain: measure more repeats. Figures must be positive, and larger is better: rates.
+
+    ``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
+    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, so
+    that negative is worse. ``message``: the answer in words. ``passed``: it is known to be no regression.
     """
     now, before = _checked(new, positive=True), _checked(baseline, positive=True)
-    sure, allowed = _share(confidence, "confidence"), _share(margin, "margin")
+    for thing, value in (("confidence", confidence), ("margin", margin)):
+        if not 0 < value < 1:
+            raise RefusedError(
+                "lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share"
+            )
     old_median = statistics.median(before)
     change = (statistics.median(now) - old_median) / old_median
     figures = f"median {statistics.median(now):.6g} against {old_median:.6g} ({100 * change:+.2f} %, negative is worse)"
+    probability = None
     if min(len(now), len(before)) < MINIMUM_REPEATS:
         given = f"{len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each are needed"
-        message = f"not enough repeats to judge: {given}; {figures}"
-        return Gate("not_enough_repeats", None, change, allowed, message)
-    draw = random.Random(SEED)
-    medians = [_resampled_medians(sample, draw, resamples) for sample in (now, before)]
-    worse = sum((a - b) / b < -allowed for a, b in zip(*medians))
-    probability = worse / resamples
-    if probability >= sure:
-        verdict, words = "slower", "slower"
-    elif probability <= 1 - sure:
-        verdict, words = "not_slower", "not slower"
+        verdict, message = "not_enough_repeats", f"not enough repeats to judge: {given}; {figures}"
     else:
-        verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
-    chance = f"the chance of being worse by more than {100 * allowed:g} % is {100 * probability:.1f} %"
-    return Gate(verdict, probability, change, allowed, f"{words}: {figures}; {chance}")
+        draw = random.Random(SEED)
+        medians = [_resampled_medians(sample, draw, resamples) for sample in (now, before)]
+        probability = sum((a - b) / b < -margin for a, b in zip(*medians)) / resamples
+        if probability >= confidence:
+            verdict, words = "slower", "slower"
+        elif probability <= 1 - confidence:
+            verdict, words = "not_slower", "not slower"
+        else:
+            verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
+        chance = f"the chance of being worse by more than {100 * margin:g} % is {100 * probability:.1f} %"
+        message = f"{words}: {figures}; {chance}"
+    answer = {"verdict": verdict, "probability": probability, "change": change, "margin": margin, "message": message}
+    return {**answer, "passed": verdict == "not_slower"}
 
 
 def scaling(cases: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict[str, Any]]:
@@ -175,12 +164,6 @@ def _checked(figures: Sequence[float], positive: bool = False) -> list[float]:
         if not math.isfinite(value) or (positive and value <= 0):
             raise refusal("no_figures", value, what=f"not a {'positive, ' * positive}finite number")
     return sample
-
-
-def _share(value: float, thing: str) -> float:
-    if not 0 < value < 1:
-        raise RefusedError("lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share")
-    return value
 
 
 def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
