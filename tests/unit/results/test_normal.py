@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits as lim
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import normal, published
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 
 from tests.unit.results import report_samples
+from tests.unit.results.report_samples import faults
 
 A100 = normal.Setting(["NVIDIA A100-PCIE-40GB"], 4, 4, "bf16", "resnet50", 200.0, 1)
 WIRE = lim.Limit("gradient exchange over the wire", 10000.0, "images/s", "computed")
@@ -113,7 +113,7 @@ def test_both_pages_and_the_schema_have_the_sentences() -> None:
     summary = report_samples.summary(simulated=False)
     told = summary["limits"]["in_words"]
     assert told[0]["what"] == "training rate" and "GPU of the ranks" not in told[0]["text"]
-    assert schema.check(summary) == []
+    assert faults(summary) == []
     for text in (render(summary), page(summary, [])):
         assert "Is that normal?" in text and "this wire can" in text
     del summary["limits"]["in_words"]  # of an earlier release
