@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..module_utils._layer import RefusedError, converge
+from ..module_utils._proof.verdict import PROVEN
 from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.readers.reading import file_pieces, plain
@@ -107,7 +108,7 @@ class ActionModule(Decision):
         if doctor["failed"]:
             warnings.append(doctor["message"])
         summary = plain(build(dataclasses.replace(inputs, doctor=doctor)))
-        if diagnosis.wanted(summary):
+        if summary["verdict"]["state"] != PROVEN:
             summary["doctor"] = plain(doctor)
         drawn, no_plots = _drawn(summary, draw, warnings)
         files["summary.json"] = (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()

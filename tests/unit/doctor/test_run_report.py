@@ -30,7 +30,7 @@ def summary(logs: pathlib.Path | None = None, simulated: bool = False, **evidenc
     given["evidence"] = {**given["evidence"], **evidence}
     inputs = Inputs(run_id="one", **given)
     found = build(dataclasses.replace(inputs, simulated=simulated))
-    if diagnosis.wanted(found):
+    if found["verdict"]["state"] != "PROVEN":
         found["doctor"] = diagnosis.diagnose(found, inputs.evidence, str(logs) if logs else None)
     assert faults(found) == []
     return found
@@ -62,7 +62,7 @@ def on_priority_0() -> dict[str, Any]:
 
 def test_a_proven_run_is_not_asked_about() -> None:
     found = build(Inputs(run_id="one", **RUN.inputs()))
-    assert (found["verdict"]["state"], found["doctor"], diagnosis.wanted(found)) == ("PROVEN", None, False)
+    assert (found["verdict"]["state"], found["doctor"]) == ("PROVEN", None)
     assert "What is wrong" not in render(found)
 
 
