@@ -6,7 +6,6 @@ regression gate does not change its mind.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 import statistics
@@ -25,38 +24,25 @@ MARGIN = 0.03
 _MAD_TO_SIGMA = 1.4826  # of a normal distribution
 
 
-@dataclasses.dataclass(frozen=True)
-class Spread:
-    """One sample. All but ``count`` and ``cv`` in the unit of the figures.
+def describe(figures: Sequence[float]) -> dict[str, Any]:
+    """``count``, ``median``, ``mean``; ``stdev``; ``iqr``, between the quartiles (linear interpolation, as numpy's
+    default); ``mad``, median absolute deviation, times 1.4826 to compare with a standard deviation; ``cv``, standard
+    deviation (n - 1) / mean; ``low`` and ``high`` of the median's interval, and its ``confidence``. All but counts and
+    shares in the unit of the figures; None where one figure cannot have it.
 
-    ``iqr``: between the quartiles (linear interpolation, as numpy's default); ``mad``: median absolute deviation,
-    times 1.4826 to compare with a standard deviation; ``cv``: standard deviation (n - 1) / mean. ``iqr``, ``stdev``,
-    ``cv`` and the interval are None where one figure cannot have them.
+    Raises RefusedError for no figure, or one that is not a finite number.
     """
-
-    count: int
-    median: float
-    mean: float
-    stdev: float | None = None
-    iqr: float | None = None
-    mad: float | None = None
-    cv: float | None = None
-    low: float | None = None
-    high: float | None = None
-    confidence: float = CONFIDENCE
-
-
-def describe(figures: Sequence[float]) -> Spread:
-    """Raises RefusedError for no figure, or one that is not a finite number."""
     sample = _checked(figures)
     median, mean = statistics.median(sample), statistics.fmean(sample)
-    if len(sample) == 1:
-        return Spread(1, median, mean)
-    stdev = statistics.stdev(sample)
-    iqr = quantile(sample, 0.75) - quantile(sample, 0.25)
-    mad = _MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample)
-    low, high = median_interval(sample)
-    return Spread(len(sample), median, mean, stdev, iqr, mad, stdev / abs(mean) if mean else None, low, high)
+    found: dict[str, Any] = {"count": len(sample), "median": median, "mean": mean}
+    found.update(dict.fromkeys(("stdev", "iqr", "mad", "cv", "low", "high")), confidence=CONFIDENCE)
+    if len(sample) > 1:
+        found["stdev"] = stdev = statistics.stdev(sample)
+        found["iqr"] = quantile(sample, 0.75) - quantile(sample, 0.25)
+        found["mad"] = _MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample)
+        found["cv"] = stdev / abs(mean) if mean else None
+        found["low"], found["high"] = median_interval(sample)
+    return found
 
 
 def quantile(figures: Sequence[float], share: float) -> float:
