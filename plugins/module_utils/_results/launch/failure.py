@@ -49,6 +49,7 @@ class _Hit:
     """What a rule found: its first line, or the first one that names a host (a later line may, where the first does
     not: "has changed" names it, the banner before it does not). ``groups``: what its pattern took out of it."""
 
+    rule: Rule
     rank: int | None
     text: str
     groups: Mapping[str, str]
@@ -63,7 +64,6 @@ class Output:
         self.places = dict(enumerate(node.name for node in hosts for _slot in range(node.slots)))
         self.down = tuple(node.name for node in hosts if node.container not in (None, "running"))
         self._names = {called: n.name for n in hosts for called in (short(n.hostname), n.hostname, n.address, n.name)}
-        self.rule: Rule | None = None
         self.hit: _Hit | None = None
         self.said: dict[str, Match[str]] = {}  # form -> what mpirun first said of it, of `_SAID`
         self.lost: Match[str] | None = None
@@ -152,10 +152,9 @@ class Output:
             groups = groups_of(match)
             host = groups.get("host")
             if order < self._order or self.hit is None:
-                self._order, self.rule = order, rule
-                self.hit = _Hit(rank, text[:KEPT], groups, {})
+                self._order, self.hit = order, _Hit(rule, rank, text[:KEPT], groups, {})
             elif host and "host" not in self.hit.groups:
-                self.hit = _Hit(rank, text[:KEPT], groups, self.hit.hosts)
+                self.hit = _Hit(rule, rank, text[:KEPT], groups, self.hit.hosts)
             if host and len(self.hit.hosts) < _NAMES:
                 self.hit.hosts.setdefault(host)
             return
@@ -198,7 +197,7 @@ def _stalled(stall: Stall, rc: int, seen: Output) -> Diagnosis:
     how = f"no new line of output for {stall.silent:.0f} s"
     at = table(stall, seen.places, seen.steps)
     at = f". Before the job was ended: {at}" if at else ""
-    if not itself and (seen.stood_still or (seen.rule is not None and seen.rule.id not in _ECHOES)):
+    if not itself and (seen.stood_still or (seen.hit is not None and seen.hit.rule.id not in _ECHOES)):
         found = _diagnose(rc, seen)
         return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
     stuck = itself or behind(stall, seen.places, seen.steps, seen.last_of) or ending("stalled")
@@ -207,12 +206,12 @@ def _stalled(stall: Stall, rc: int, seen: Output) -> Diagnosis:
 
 
 def _diagnose(rc: int, seen: Output) -> Diagnosis:
-    rule, hit = seen.rule, seen.hit
-    if seen.stood_still and (rule is None or rule.id in _ECHOES):
+    hit = seen.hit
+    if seen.stood_still and (hit is None or hit.rule.id in _ECHOES):
         return _by_standstill(rc, seen)
-    if rule is None or hit is None:
+    if hit is None:
         return _by_ending(rc, seen)
-    groups = hit.groups
+    rule, groups = hit.rule, hit.groups
     rank = int(groups["rank"]) if "rank" in groups else hit.rank
     found = {*map(seen.name, hit.hosts)}
     if rank is not None and (not found or "by" in groups):
