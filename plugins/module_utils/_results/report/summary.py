@@ -175,29 +175,15 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "comparisons": [comparison.as_result() for comparison in analysis.comparisons],
             **picked(analysis, "communication", "gradient_traffic_bytes"),
             "notes": [*analysis.notes, *read_limits["notes"], *unknown],
-            "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
+            "in_words": normal.words(
+                analysis.comparisons, per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
+            ),
         },
         "speed": plain(analysis.speed),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
         "doctor": None,
     }
-
-
-def _setting(
-    job: Job, limits: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any]
-) -> normal.Setting:
-    devices = {str(rank.get("machine", {}).get("device") or "") for rank in per_rank}
-    hosts = {rank.get("host") for rank in per_rank} - {None}
-    return normal.Setting(
-        gpus=[] if "" in devices else sorted(devices),
-        nodes=len(job.hosts) or limits.get("nodes") or len(hosts) or None,
-        ranks=len(per_rank) or None,
-        precision=str(workload.get("precision") or ""),
-        model=str(workload.get("model") or ""),
-        link_gbit_per_s=limits.get("nic_link_gbit_per_s"),
-        nics_per_node=limits.get("nics_per_node"),
-    )
 
 
 def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
