@@ -109,7 +109,7 @@ def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bo
 
 def accepted_from(entries: Sequence[Mapping[str, Any]]) -> list[Accepted]:
     """Raises RefusedError for a cause that there is not, and for one without a reason."""
-    found = []
+    found: list[Accepted] = []
     for entry in entries:
         cause, why, host = (str(entry.get(key) or "").strip() for key in ("cause", "why", "host"))
         if cause not in catalogue().causes:
