@@ -52,8 +52,6 @@ class ActionModule(Decision):
                 raise ValueError(second_opinion.refusal(doubts, str(dest)))
             if not self._task.check_mode:
                 archive.write(data, dest)
-        except (archive.WouldOverwriteError, second_opinion.MissingLibraryError) as error:
-            raise ValueError(str(error)) from error
         except OSError as error:
             raise ValueError(unusable("collect", error, options)) from error
         return {

@@ -77,7 +77,7 @@ class ActionModule(Decision):
 
     def decide(self, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         hostvars, groups = inventory_names.Hostvars(variables["hostvars"]), variables["groups"]
-        findings = list(controller.judge(_controller(), groups))
+        findings = list(controller.judge(groups, **_controller()))
         findings += list(inventory.groups(groups))
         found, unset, site = of_inventory(hostvars, groups)
         findings += found
@@ -191,15 +191,16 @@ def _wishes(hostvars: Any, name: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------- controller
 
 
-def _controller() -> controller.Controller:
-    return controller.Controller(
-        ansible=ansible_version,
-        python=platform.python_version(),
-        executable=sys.executable,
-        libraries={name: _library(name, row["project"]) for name, row in controller.needs("libraries").items()},
-        collections={name: _collection(name) for name in controller.needs("collections")},
-        programs=frozenset(name for name in controller.needs("programs") if shutil.which(name)),
-    )
+def _controller() -> dict[str, Any]:
+    """As `controller.judge` takes it."""
+    return {
+        "ansible": ansible_version,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "libraries": {name: _library(name, row["project"]) for name, row in controller.needs("libraries").items()},
+        "collections": {name: _collection(name) for name in controller.needs("collections")},
+        "programs": [name for name in controller.needs("programs") if shutil.which(name)],
+    }
 
 
 def _library(name: str, project: str) -> str | None:

@@ -11,21 +11,13 @@ import json
 import os
 import tarfile
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from .._doctor.bundle import MANIFEST, Bundle, Selection, host_of
 from . import patterns
 from .redact import Redactor
 
 TOTAL_LIMIT = 512 << 20  # texts are held in memory: a name in the last piece is replaced in the first, too
-
-
-class WouldOverwriteError(Exception):
-    """There is a file at the destination."""
-
-    def __init__(self, path: Path) -> None:
-        said = "there is something already, and it is left alone. What to do: name another file, or move that one away"
-        super().__init__(f"collect: dest {str(path)!r}: {said}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +64,10 @@ def redacted(pieces: Pieces, secrets: Iterable[str], names: Iterable[str]) -> Re
     return Redacted(texts, stand_ins=redactor.counts(), notes=[redactor.text(_utf8(note)) for note in pieces.notes])
 
 
-def manifest(found: Redacted) -> dict[str, Any]:
-    return {
+def packed(found: Redacted) -> bytes:
+    """A gzipped tar; no time, no owner, no name of the machine in it."""
+    stream = io.BytesIO()
+    manifest = {
         "format": 1,
         "redacted": True,
         "pieces": [
@@ -82,12 +76,7 @@ def manifest(found: Redacted) -> dict[str, Any]:
         ],
         "stand_ins": dict(found.stand_ins),
     }
-
-
-def packed(found: Redacted) -> bytes:
-    """A gzipped tar; no time, no owner, no name of the machine in it."""
-    stream = io.BytesIO()
-    listed = json.dumps(manifest(found), indent=2, sort_keys=True) + "\n"
+    listed = json.dumps(manifest, indent=2, sort_keys=True) + "\n"
     with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as zipped, tarfile.open(
         fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT
     ) as archive:
@@ -100,22 +89,27 @@ def packed(found: Redacted) -> bytes:
 
 
 def check_free(path: Path) -> None:
-    """Before anything is read. Raises WouldOverwriteError if there is anything at ``path``, even a link, and
-    FileNotFoundError if its folder is none."""
+    """Before anything is read. Raises ValueError if there is anything at ``path``, even a link, and FileNotFoundError
+    if its folder is none."""
     if os.path.lexists(path):
-        raise WouldOverwriteError(path)
+        raise _taken(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
 def write(data: bytes, path: Path) -> None:
-    """For the owner alone. Raises WouldOverwriteError if there is anything at ``path``, even a link, and OSError."""
+    """For the owner alone. Raises ValueError if there is anything at ``path``, even a link, and OSError."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise WouldOverwriteError(path) from None
+        raise _taken(path) from None
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
+
+
+def _taken(path: Path) -> ValueError:
+    said = "there is something already, and it is left alone. What to do: name another file, or move that one away"
+    return ValueError(f"collect: dest {str(path)!r}: {said}")
 
 
 def table(found: Redacted, path: str, written: bool = True) -> list[str]:

@@ -42,10 +42,6 @@ def everything(names: Iterable[str]) -> Pattern[str]:
     return re.compile("|".join(f"(?P<{key}>{each})" for key, each in parts.items()), re.IGNORECASE | re.DOTALL)
 
 
-def is_public(domain: str) -> bool:
-    return form("public").search(domain) is not None
-
-
 def hosts_in(text: str) -> Iterator[str]:
     """Names of hosts that stand where programs print them."""
     for places, no_host in (("printed_hosts", "interface"), ("spoken_hosts", "part")):

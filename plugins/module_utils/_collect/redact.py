@@ -53,9 +53,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """First what is known; then a mark for each word that could be a secret and is not known."""
-        return self._masked(self._pattern.sub(self._one, self._without_known(text)))
-
-    def _masked(self, text: str) -> str:
+        text = self._pattern.sub(self._one, self._without_known(text))
         parts, last = [], 0
         for start, end, value in mask.spans(text):
             parts += [text[last:start], self._mark("masked", value, text[start:end])]
@@ -119,7 +117,7 @@ class Redactor:
         return self._stand_in("host", text.lower(), form)
 
     def _domain(self, text: str) -> str:
-        if patterns.is_public(text) and text.lower() not in self._names:
+        if patterns.form("public").search(text) and text.lower() not in self._names:
             return text
         first, _dot, rest = text.lower().partition(".")
         if "." not in rest:

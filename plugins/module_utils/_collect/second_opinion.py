@@ -12,7 +12,7 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Any, Iterator, Sequence
 
 from .patterns import form
 
@@ -23,32 +23,22 @@ ENTROPY = 4.8  # bits per letter; identifiers of programs in quotes have less
 _SHOWN = 20
 
 
-class MissingLibraryError(Exception):
-    """detect-secrets is not installed. The text says how to install it."""
-
-
-class Doubt(NamedTuple):
-    piece: str
-    line: int
-    rule: str
-
-
 def rules() -> list[Any]:
-    """The plugins. Raises MissingLibraryError."""
+    """The plugins. Raises ValueError without detect-secrets; the text says how to install it."""
     try:
         classes = [
             getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name) for module, name in RULES.items()
         ]
     except (ImportError, AttributeError) as error:
-        raise MissingLibraryError(
+        raise ValueError(
             f"collect: detect-secrets is not usable ({error}), expected {REQUIREMENT}. Run python3 -m pip install "
             f"'{REQUIREMENT}' in the environment of ansible-playbook"
         ) from error
     return [each(limit=ENTROPY) if each.__name__ == "Base64HighEntropyString" else each() for each in classes]
 
 
-def doubts(packed: bytes) -> list[Doubt]:
-    """What the rules find in an archive. Raises MissingLibraryError."""
+def doubts(packed: bytes) -> list[str]:
+    """What the rules find in an archive: piece, line and rule of each, never the secret. Raises as `rules`."""
     plugins = rules()
     known: dict[str, str] = {}
     found = []
@@ -58,7 +48,7 @@ def doubts(packed: bytes) -> list[Doubt]:
             if bare not in known:
                 known[bare] = _rule(bare, plugins)
             if known[bare]:
-                found.append(Doubt(piece, number, known[bare]))
+                found.append(f"{piece} line {number}: {known[bare]}")
     return found
 
 
@@ -81,12 +71,10 @@ def _rule(line: str, plugins: Sequence[Any]) -> str:
     return ""
 
 
-def refusal(found: Sequence[Doubt], dest: str) -> str:
-    """The message: piece, line and rule of each, never the secret."""
-    lines = [f"{each.piece} line {each.line}: {each.rule}" for each in found[:_SHOWN]]
+def refusal(found: Sequence[str], dest: str) -> str:
     more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     return (
         f"collect: dest {dest!r} is not written: detect-secrets finds {len(found)} possible secrets in it, expected 0. "
-        f"{'; '.join([*lines, *more])}. Give the value a variable whose name ends in _secret in the inventory, so that "
-        "it becomes a stand-in, or take the line out of the bundle"
+        f"{'; '.join([*found[:_SHOWN], *more])}. Give the value a variable whose name ends in _secret in the "
+        "inventory, so that it becomes a stand-in, or take the line out of the bundle"
     )

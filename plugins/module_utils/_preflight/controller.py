@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Container, Iterator, Mapping, Sequence
 
 from .._judge.finding import PROBLEM, WARNING, Finding
 from .._judge.sentences import Sentences
@@ -16,39 +15,37 @@ LEAST_PYTHON = "3.10"
 needs = Sentences(__file__, "controller.yml").__getitem__  # of libraries, collections or programs
 
 
-@dataclasses.dataclass(frozen=True)
-class Controller:
-    """``libraries``: import name -> release, None: not importable; ``collections``: name -> release, None: not found;
-    ``programs``: those that are there."""
-
-    ansible: str
-    python: str
-    executable: str
-    libraries: Mapping[str, str | None]
-    collections: Mapping[str, str | None]
-    programs: frozenset[str]
-
-
-def judge(seen: Controller, groups: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
-    """``groups``: of the inventory, name -> hosts."""
-    if older(seen.ansible, LEAST_ANSIBLE):
-        pip = _pip(seen, f"ansible-core>={LEAST_ANSIBLE}")
-        yield found("ansible_old", PLACE, version=seen.ansible, least=LEAST_ANSIBLE, pip=pip)
-    if older(seen.python, LEAST_PYTHON):
-        yield found("controller_python_old", PLACE, executable=seen.executable, version=seen.python, least=LEAST_PYTHON)
+def judge(
+    groups: Mapping[str, Sequence[str]],
+    *,
+    ansible: str,
+    python: str,
+    executable: str,
+    libraries: Mapping[str, str | None],
+    collections: Mapping[str, str | None],
+    programs: Container[str],
+) -> Iterator[Finding]:
+    """``groups``: of the inventory, name -> hosts; ``libraries``: import name -> release, None: not importable;
+    ``collections``: name -> release, None: not found; ``programs``: those that are there."""
+    pip = f"{executable} -m pip install"
+    if older(ansible, LEAST_ANSIBLE):
+        wanted = f"{pip} 'ansible-core>={LEAST_ANSIBLE}'"
+        yield found("ansible_old", PLACE, version=ansible, least=LEAST_ANSIBLE, pip=wanted)
+    if older(python, LEAST_PYTHON):
+        yield found("controller_python_old", PLACE, executable=executable, version=python, least=LEAST_PYTHON)
     present = {name for name, hosts in groups.items() if hosts}
     for name, row in needs("libraries").items():
-        text, optional = _unfit(seen.libraries.get(name), row, present), row.get("optional")
+        text, optional = _unfit(libraries.get(name), row, present), row.get("optional")
         if text:
-            remedy = _pip(seen, f"{row['project']}>={row['least']},<{row['below']}")
+            remedy = f"{pip} '{row['project']}>={row['least']},<{row['below']}'"
             said = f"{text}: {optional}" if optional else text
             yield Finding(PLACE, row["project"], said, remedy, WARNING if optional else PROBLEM)
     for name, row in needs("collections").items():
-        text = _unfit(seen.collections.get(name), row, present)
+        text = _unfit(collections.get(name), row, present)
         if text:
             yield found("collection", PLACE, name=name, text=text, least=row["least"], below=row["below"])
     for program, package in needs("programs").items():
-        if program not in seen.programs:
+        if program not in programs:
             yield found("program", PLACE, program=program, package=package)
 
 
@@ -60,10 +57,6 @@ def _unfit(version: str | None, row: Mapping[str, Any], present: set[str]) -> st
         return "it is not installed"
     fits = not older(version, row["least"]) and older(version, row["below"])
     return "" if fits else f"{version} is not in {row['least']} up to below {row['below']}"
-
-
-def _pip(seen: Controller, requirement: str) -> str:
-    return f"{seen.executable} -m pip install '{requirement}'"
 
 
 def older(version: str, than: str) -> bool:

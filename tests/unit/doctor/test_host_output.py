@@ -14,10 +14,11 @@ import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import host_output, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import diagnosis
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.proof.truth import Run
+from tests.unit.results.report_samples import faults
 
 ROOT = Path(__file__).resolve().parents[3]
 SAID = """\
@@ -113,7 +114,7 @@ def test_the_doctor_as_a_witness(doctor: Any, state: str, text: str, verdict: st
     (witness,) = [each for each in found["verdict"]["witnesses"] if each["name"] == "doctor"]
     assert (witness["state"], found["verdict"]["state"]) == (state, verdict), witness["evidence"]
     assert text in witness["evidence"]
-    assert schema.check(found) == []
+    assert faults(found) == []
 
 
 def test_what_the_hosts_are_asked_only_reads_and_runs_to_its_end(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def found(told: dict[str, Any]) -> list[Finding]:
     wanted["gpu"] = told["wishes"]
     asleep = devices.asleep(told["vcenter"])
     return [
-        *controller.judge(controller.Controller(**seen), told["groups"]),
+        *controller.judge(told["groups"], **seen),
         *variables.groups(told["groups"]),
         *variables.unread(told["variables"], KNOWN, PREFIXES),
         *(variables.unset(*need) for need in told["needs"]),

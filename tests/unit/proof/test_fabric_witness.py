@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.fabric.test_gpus import host
 from tests.unit.proof.truth import STARTED, Run
+from tests.unit.results.report_samples import faults
 
 TRUTH = Run("4x1 ring").inputs()
 HOSTS = ["gpu01", "gpu02", "gpu03", "gpu04"]
@@ -90,7 +90,7 @@ def test_witness(fabric: dict[str, Any] | None, state: str, text: str, verdict: 
     (witness,) = [each for each in found["verdict"]["witnesses"] if each["name"] == "fabric"]
     assert (witness["state"], found["verdict"]["state"]) == (state, verdict), witness["evidence"]
     assert text in witness["evidence"]
-    assert schema.check(found) == []
+    assert faults(found) == []
 
 
 def test_its_word_is_one_more() -> None:

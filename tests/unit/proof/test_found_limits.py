@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.found_limits import find
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
+
+from tests.unit.results.report_samples import faults
 
 NETWORK = "198.51.100.0/24"
 NODES = ["gpu01", "gpu02"]
@@ -143,7 +145,7 @@ def test_the_report_names_the_source_of_each_value() -> None:
     readings = {"gpu01": {"start": {"devices": [port()]}}, "gpu02": {"start": {"devices": [slow]}}}
     evidence = {"job": {"hosts": {node: node for node in NODES}, "cluster_network": NETWORK}, "rdma": readings}
     summary = build(Inputs("one", evidence=evidence, limits={"roce_mtu_bytes": 1024, "vlan_tagged": True}))
-    assert schema.check(summary) == []
+    assert faults(summary) == []
     wire = next(limit for limit in summary["limits"]["limits"] if limit["name"] == "wire payload per node")
     assert wire["value"] is not None and "1024" in wire["how"]
     text, html = page.markdown(summary), page.report(summary)

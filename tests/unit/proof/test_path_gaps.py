@@ -13,12 +13,13 @@ from typing import Any, Callable
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.rdma import RdmaReader
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.transport import Finished, Sysfs
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page, schema
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import page
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.nic.twin import CARD, GPU, Rack, run_tool
 from tests.unit.proof.truth import Run
+from tests.unit.results.report_samples import faults
 
 RUN = Run("2x1 ring", nodes=2)
 TRUTH = RUN.inputs()
@@ -142,7 +143,7 @@ def test_each_of_the_32_states_is_named_on_its_node_and_nowhere_else(
         for gap in gaps:
             assert gap["title"] in text
     assert len([text for text in verdict["besides"] if any(text.startswith(gap["title"]) for gap in gaps)]) == len(gaps)
-    assert schema.check(found) == []
+    assert faults(found) == []
 
 
 def test_what_nobody_read_is_told_as_not_read_and_is_never_good() -> None:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import tf_cnn
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import timeline
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import LAYERS, Inputs, build
 
 STEPS = 100
+SCHEMA = json.loads(Path(timeline.__file__).with_name("summary.schema.json").read_text())
+
+
+def faults(document: dict[str, Any]) -> list[str]:
+    """What in it has not the published shape."""
+    return [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)]
 
 
 def log(ranks: int, speed: float = 2000.0) -> str:

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.summary import Inputs, build
 
 from tests.unit.decisions import decide
+from tests.unit.results.report_samples import faults
 
 from .logs import log
 
@@ -120,7 +120,7 @@ def test_the_report_shows_the_rows_and_compares_them_with_the_limits() -> None:
     nccl["results"] = [{**row, "ranks": 16, "hosts": 2} for row in nccl["results"]]
     perf = document("perftest", pair(end(0, 96.40)))
     summary = build(Inputs("one", limits=LIMITS, benchmarks={"nccl_tests": nccl, "perftest": perf}))
-    assert schema.check(summary) == []
+    assert faults(summary) == []
     compared = {entry["what"]: entry for entry in summary["limits"]["comparisons"]}
     nccl_row = compared["nccl-tests all_reduce, 2147483648 bytes"]
     assert nccl_row["achieved"] == 22.92 and nccl_row["ratio"] == pytest.approx(22.92 / nccl_row["limit"])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits as lim
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import normal, published
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report import schema
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 
 from tests.unit.results import report_samples
+from tests.unit.results.report_samples import faults
 
-A100 = normal.Setting(["NVIDIA A100-PCIE-40GB"], 4, 4, "bf16", "resnet50", 200.0, 1)
+A100 = "NVIDIA A100-PCIE-40GB"
 WIRE = lim.Limit("gradient exchange over the wire", 10000.0, "images/s", "computed")
 LINEAR = lim.Limit("linear scaling from one GPU", 9000.0, "images/s", "computed")
 BUS = lim.Limit("all-reduce bus bandwidth", 24.5, "GB/s", "computed")
@@ -25,8 +24,18 @@ def training(achieved: float | None = 8200.0) -> list[lim.Comparison]:
     return [lim.Comparison("training rate", achieved, limit, physical=limit is WIRE) for limit in (WIRE, LINEAR)]
 
 
+def words(
+    comparisons: list[lim.Comparison], simulated: bool, *, gpus: tuple[str, ...] = (A100,), nodes: int = 4,
+    ranks: int = 4, precision: str = "bf16", model: str = "resnet50", link: float | None = 200.0, nics: int = 1,
+) -> list[dict[str, str]]:  # fmt: skip
+    per_rank = [{"machine": {"device": gpus[rank % len(gpus)]} if gpus else {}} for rank in range(ranks)]
+    workload = {"precision": precision, "model": model}
+    limits = {"nic_link_gbit_per_s": link, "nics_per_node": nics}
+    return normal.words(comparisons, per_rank, workload, limits, hosts=nodes, simulated=simulated)
+
+
 def said(comparisons: list[lim.Comparison], simulated: bool = False, **changes: Any) -> str:
-    (told,) = normal.words(comparisons, dataclasses.replace(A100, **changes), simulated)
+    (told,) = words(comparisons, simulated, **changes)
     return told["text"]
 
 
@@ -45,21 +54,21 @@ def test_one_gpu_is_shown_beside_figures_of_one_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "wanted"),
     [
-        ({"gpus": ["NVIDIA L40S"]}, "No figure is published of NVIDIA L40S in bf16"),
-        ({"gpus": ["NVIDIA H200"]}, "No figure is published of NVIDIA H200"),
+        ({"gpus": ("NVIDIA L40S",)}, "No figure is published of NVIDIA L40S in bf16"),
+        ({"gpus": ("NVIDIA H200",)}, "No figure is published of NVIDIA H200"),
         ({"precision": "fp32"}, "No figure is published of NVIDIA A100-PCIE-40GB in fp32"),
         ({"precision": ""}, "precision that is not known"),
-        ({"gpus": []}, "GPU of the ranks is not known"),
-        ({"gpus": ["NVIDIA A100-PCIE-40GB", "NVIDIA H100 PCIe"]}, "differs (NVIDIA A100-PCIE-40GB, NVIDIA H100 PCIe)"),
+        ({"gpus": ()}, "GPU of the ranks is not known"),
+        ({"gpus": (A100, "NVIDIA H100 PCIe")}, "differs (NVIDIA A100-PCIE-40GB, NVIDIA H100 PCIe)"),
         ({"model": "vgg16"}, "Nothing is published here for vgg16"),
-        ({"ranks": None}, "No figure is published"),
+        ({"ranks": 0}, "GPU of the ranks is not known"),
     ],
 )
-def test_where_nobody_published_anything_alike_that_is_said(changes: dict[str, Any], words: str) -> None:
+def test_where_nobody_published_anything_alike_that_is_said(changes: dict[str, Any], wanted: str) -> None:
     text = said(training(), **changes)
-    assert words in text and "Others" not in text
+    assert wanted in text and "Others" not in text
 
 
 def test_simulated_devices_are_beside_nobody() -> None:
@@ -74,11 +83,11 @@ def test_a_share_that_is_not_known_says_why_and_an_impossible_one_says_so() -> N
 
 
 def test_what_was_not_measured_has_no_sentence() -> None:
-    assert normal.words(training(None), A100, False) == []
+    assert words(training(None), False) == []
 
 
 @pytest.mark.parametrize(
-    ("link", "nics", "words", "without"),
+    ("link", "nics", "wanted", "without"),
     [
         (200.0, 1, "24 GB/s is the peak of each NIC (NVIDIA/nccl-tests issue 119", "192"),
         (200.0, 8, "192 GB/s (8 NICs, NVIDIA/nccl issue 778)", "386"),
@@ -89,17 +98,17 @@ def test_what_was_not_measured_has_no_sentence() -> None:
     ],
 )
 def test_an_all_reduce_stands_beside_those_over_the_same_links(
-    link: float | None, nics: int, words: str, without: str
+    link: float | None, nics: int, wanted: str, without: str
 ) -> None:
-    text = said([lim.Comparison("all-reduce", 20.0, BUS, physical=True)], link_gbit_per_s=link, nics_per_node=nics)
+    text = said([lim.Comparison("all-reduce", 20.0, BUS, physical=True)], link=link, nics=nics)
     assert "82 % of what the NICs of these nodes" in text
-    assert words in text and without not in text.partition(". ")[2]
+    assert wanted in text and without not in text.partition(". ")[2]
 
 
 def test_one_connection_stands_beside_what_others_ask_of_one() -> None:
     text = said([lim.Comparison("perftest", 24.0, ONE, physical=True)])
     assert "98 % of what" in text and "180 Gb/s" in text
-    assert "180 Gb/s" not in said([lim.Comparison("perftest", 12.0, ONE, physical=True)], link_gbit_per_s=100.0)
+    assert "180 Gb/s" not in said([lim.Comparison("perftest", 12.0, ONE, physical=True)], link=100.0)
 
 
 def test_every_figure_has_a_source_and_the_dlperf_ones_are_those_of_the_seed() -> None:
@@ -113,7 +122,7 @@ def test_both_pages_and_the_schema_have_the_sentences() -> None:
     summary = report_samples.summary(simulated=False)
     told = summary["limits"]["in_words"]
     assert told[0]["what"] == "training rate" and "GPU of the ranks" not in told[0]["text"]
-    assert schema.check(summary) == []
+    assert faults(summary) == []
     for text in (render(summary), page(summary, [])):
         assert "Is that normal?" in text and "this wire can" in text
     del summary["limits"]["in_words"]  # of an earlier release

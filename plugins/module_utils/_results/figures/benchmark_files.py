@@ -80,7 +80,7 @@ def _scaling_row(entry: Any, problems: list[str]) -> dict[str, Any]:
         "precision": _name(entry, "precision"),
         "batch": _batch(entry),
         "repeats": repeats,
-        **vars(describe(repeats)),
+        **describe(repeats),
     }
     for key in ("mean", "median"):
         printed = entry.get(key)
@@ -112,12 +112,12 @@ def _bandwidth_row(entry: Any, problems: list[str]) -> dict[str, Any]:
         "ranks": ranks,
         "nodes": entry.get("nodes") if isinstance(entry.get("nodes"), int) else None,
         "size_bytes": size,
-        "count": spread.count,
-        "median_s": spread.median,
+        "count": spread["count"],
+        "median_s": spread["median"],
         # The interval turns round: the longest time is the lowest bandwidth.
-        "gb_s": bus_gbyte_per_s(size, ranks, spread.median),
-        "gb_s_low": None if spread.high is None else bus_gbyte_per_s(size, ranks, spread.high),
-        "gb_s_high": None if spread.low is None else bus_gbyte_per_s(size, ranks, spread.low),
+        "gb_s": bus_gbyte_per_s(size, ranks, spread["median"]),
+        "gb_s_low": spread["high"] and bus_gbyte_per_s(size, ranks, spread["high"]),
+        "gb_s_high": spread["low"] and bus_gbyte_per_s(size, ranks, spread["low"]),
         "error": entry.get("error"),
         **{key: entry[key] for key in ("servers", "optimizer") if entry.get(key)},
     }

@@ -15,6 +15,12 @@ _ASKED_TOO_EARLY = re.compile(r"Couldn't connect to|Unable to init the socket co
 ENDS_MARGIN = 0.05
 # What a row says of its in-place and its out-of-place half, by the reader's names.
 _OF_A_HALF = {"us": "time_us", "algbw_gb_s": "algbw", "busbw_gb_s": "busbw", "wrong": "wrong"}
+# The same for what perftest measures: bandwidth, or latency.
+_OF_PERFTEST = {
+    "gb_s": "gigabytes_per_second",
+    "gbit_s": "gigabits_per_second",
+    **{name: name for name in ("message_rate_mpps", "average_us", "minimum_us", "maximum_us", "p99_us")},
+}
 
 Result = Dict[str, Any]
 
@@ -65,7 +71,7 @@ def perftest(read: Mapping[str, Any], source: str, target: str, log: str = "") -
 
 
 def _row(test: Mapping[str, Any], figures: Mapping[str, Any]) -> Result:
-    common = {
+    said = {
         "test": test["verb"] or test["title"],
         "size_bytes": figures["bytes"],
         "iterations": figures["iterations"],
@@ -73,15 +79,7 @@ def _row(test: Mapping[str, Any], figures: Mapping[str, Any]) -> Result:
         "memory": {True: "GPU", False: "host"}.get(test["gpu_memory"]),
         "bidirectional": "yes" if test["bidirectional"] else "no",
     }
-    if "gigabytes_per_second" in figures:
-        own = {
-            "gb_s": figures["gigabytes_per_second"],
-            "gbit_s": figures["gigabits_per_second"],
-            "message_rate_mpps": figures["message_rate_mpps"],
-        }
-    else:
-        own = {key: figures[key] for key in ("average_us", "minimum_us", "maximum_us", "p99_us")}
-    return _known({**common, **own})
+    return _known({**said, **{name: figures.get(key) for name, key in _OF_PERFTEST.items()}})
 
 
 def _known(row: Mapping[str, Any]) -> Result:

@@ -61,7 +61,10 @@ def scaling_plan(
     plan = []
     for repeat in range(1, repeats + 1):
         for case in cases or cases_of(hosts):
-            count, gpus = _case(case)
+            match = _CASE.fullmatch(str(case))
+            if not match:
+                raise refusal("no_case", case)
+            count, gpus = map(int, match.groups())
             if count > len(found) or any(node.slots < gpus for node in found[:count]):
                 there = ", ".join(f"{node.name} ({node.slots})" for node in found)
                 raise refusal("case_too_large", case, count=count, gpus=gpus, hosts=there)
@@ -82,13 +85,6 @@ def scaling_plan(
                     }
                 )
     return plan
-
-
-def _case(text: str) -> tuple[int, int]:
-    match = _CASE.fullmatch(str(text))
-    if not match:
-        raise refusal("no_case", text)
-    return int(match[1]), int(match[2])
 
 
 def plain(value: Any) -> Any:

@@ -59,21 +59,17 @@ _OF: Mapping[str, str] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """What was measured. ``gpus``: names of the ranks' devices, each once; ``precision``: as the workload says it."""
-
-    gpus: Sequence[str]
-    nodes: int | None
-    ranks: int | None
-    precision: str
-    model: str
-    link_gbit_per_s: float | None
-    nics_per_node: float | None
-
-
-def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) -> list[dict[str, str]]:
-    """One sentence per measured figure: {what, text}."""
+def words(
+    comparisons: Sequence[Comparison],
+    per_rank: Sequence[Mapping[str, Any]],
+    workload: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    *,
+    hosts: int,
+    simulated: bool,
+) -> list[dict[str, str]]:
+    """One sentence per measured figure: {what, text}. ``limits``: what is known of the cluster; ``hosts``: of the job,
+    0: not known."""
     measured: dict[str, list[Comparison]] = {}
     for entry in comparisons:
         if entry.achieved is not None:
@@ -81,8 +77,15 @@ def words(comparisons: Sequence[Comparison], setting: Setting, simulated: bool) 
     texts = []
     for what, entries in measured.items():
         last, shares = entries[-1], dict.fromkeys(map(_share, entries))
-        text = f"{_number(last.achieved)} {last.limit.unit}: {'; '.join(shares)}."
-        texts.append({"what": what, "text": f"{text} {_others(last, setting, simulated)}"})
+        if simulated:
+            others = "The devices are simulated: no published figure compares."
+        elif last.limit.unit == "images/s":
+            others = _training(per_rank, workload, hosts or limits.get("nodes"))
+        else:
+            others = _one_nic(limits) if last.limit.name == "wire payload per NIC" else _all_reduce(limits)
+        texts.append(
+            {"what": what, "text": f"{_number(last.achieved)} {last.limit.unit}: {'; '.join(shares)}. {others}"}
+        )
     return texts
 
 
@@ -93,29 +96,24 @@ def _share(entry: Comparison) -> str:
     return f"{100 * entry.ratio:.0f} % {of}" + (", which cannot be" if entry.exceeded and entry.physical else "")
 
 
-def _others(entry: Comparison, setting: Setting, simulated: bool) -> str:
-    if simulated:
-        return "The devices are simulated: no published figure compares."
-    if entry.limit.unit == "images/s":
-        return _training(setting)
-    return _one_nic(setting) if entry.limit.name == "wire payload per NIC" else _all_reduce(setting)
-
-
-def _training(setting: Setting) -> str:
-    if setting.model != "resnet50":
-        return f"Nothing is published here for {setting.model or 'a model that is not known'}, only for resnet50."
-    ranks, nodes, names = setting.ranks, setting.nodes or 1, setting.gpus
+def _training(per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any], nodes: int | None) -> str:
+    model, said = (str(workload.get(key) or "") for key in ("model", "precision"))
+    if model != "resnet50":
+        return f"Nothing is published here for {model or 'a model that is not known'}, only for resnet50."
+    devices = {str(rank.get("machine", {}).get("device") or "") for rank in per_rank}
+    names = [] if "" in devices else sorted(devices)
     if len(names) != 1:
         why = f"differs ({', '.join(names)})" if names else "is not known"
         return f"The GPU of the ranks {why}, so no published figure compares."
-    precision = "half" if setting.precision in HALF else setting.precision
+    ranks, nodes = len(per_rank), nodes or len({rank.get("host") for rank in per_rank} - {None}) or 1
+    precision = "half" if said in HALF else said
     alike = [
         peer
         for peer in PEERS
         if re.search(rf"\b{peer.gpu}\b", names[0].replace("-", " ")) and peer.precision == precision
     ]
-    if not alike or not ranks:
-        return f"No figure is published of {names[0]} in {setting.precision or 'a precision that is not known'}."
+    if not alike:
+        return f"No figure is published of {names[0]} in {said or 'a precision that is not known'}."
     apart = {peer: (abs(math.log2(peer.ranks / ranks)), abs(math.log2(peer.nodes / nodes))) for peer in alike}
     nearest = sorted(alike, key=lambda peer: apart[peer])[:_SHOWN]
     where = "half precision" if precision == "half" else precision
@@ -128,8 +126,8 @@ def _training(setting: Setting) -> str:
     return f"Others with {nearest[0].gpu} in {where}: {shown}."
 
 
-def _all_reduce(setting: Setting) -> str:
-    link, nics = setting.link_gbit_per_s, setting.nics_per_node
+def _all_reduce(limits: Mapping[str, Any]) -> str:
+    link, nics = limits.get("nic_link_gbit_per_s"), limits.get("nics_per_node")
     if not link:
         return "The link of the NICs is not known, so no published figure compares."
     rows = [row for row in ALL_REDUCE if row[0] == link and row[1] in (None, nics)]
@@ -139,8 +137,8 @@ def _all_reduce(setting: Setting) -> str:
     return f"Others, {link:g} Gb/s: {'; '.join(shown)}."
 
 
-def _one_nic(setting: Setting) -> str:
-    rows = [row for row in ONE_NIC if row[0] in (None, setting.link_gbit_per_s)]
+def _one_nic(limits: Mapping[str, Any]) -> str:
+    rows = [row for row in ONE_NIC if row[0] in (None, limits.get("nic_link_gbit_per_s"))]
     return "Others: " + "; ".join(f"{text} ({SOURCES[source]})" for _link, text, source in rows) + "."
 
 

@@ -6,7 +6,6 @@ regression gate does not change its mind.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 import statistics
@@ -25,38 +24,25 @@ MARGIN = 0.03
 _MAD_TO_SIGMA = 1.4826  # of a normal distribution
 
 
-@dataclasses.dataclass(frozen=True)
-class Spread:
-    """One sample. All but ``count`` and ``cv`` in the unit of the figures.
+def describe(figures: Sequence[float]) -> dict[str, Any]:
+    """``count``, ``median``, ``mean``; ``stdev``; ``iqr``, between the quartiles (linear interpolation, as numpy's
+    default); ``mad``, median absolute deviation, times 1.4826 to compare with a standard deviation; ``cv``, standard
+    deviation (n - 1) / mean; ``low`` and ``high`` of the median's interval, and its ``confidence``. All but counts and
+    shares in the unit of the figures; None where one figure cannot have it.
 
-    ``iqr``: between the quartiles (linear interpolation, as numpy's default); ``mad``: median absolute deviation,
-    times 1.4826 to compare with a standard deviation; ``cv``: standard deviation (n - 1) / mean. ``iqr``, ``stdev``,
-    ``cv`` and the interval are None where one figure cannot have them.
+    Raises RefusedError for no figure, or one that is not a finite number.
     """
-
-    count: int
-    median: float
-    mean: float
-    stdev: float | None = None
-    iqr: float | None = None
-    mad: float | None = None
-    cv: float | None = None
-    low: float | None = None
-    high: float | None = None
-    confidence: float = CONFIDENCE
-
-
-def describe(figures: Sequence[float]) -> Spread:
-    """Raises RefusedError for no figure, or one that is not a finite number."""
     sample = _checked(figures)
     median, mean = statistics.median(sample), statistics.fmean(sample)
-    if len(sample) == 1:
-        return Spread(1, median, mean)
-    stdev = statistics.stdev(sample)
-    iqr = quantile(sample, 0.75) - quantile(sample, 0.25)
-    mad = _MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample)
-    low, high = median_interval(sample)
-    return Spread(len(sample), median, mean, stdev, iqr, mad, stdev / abs(mean) if mean else None, low, high)
+    found: dict[str, Any] = {"count": len(sample), "median": median, "mean": mean}
+    found.update(dict.fromkeys(("stdev", "iqr", "mad", "cv", "low", "high")), confidence=CONFIDENCE)
+    if len(sample) > 1:
+        found["stdev"] = stdev = statistics.stdev(sample)
+        found["iqr"] = quantile(sample, 0.75) - quantile(sample, 0.25)
+        found["mad"] = _MAD_TO_SIGMA * statistics.median(abs(value - median) for value in sample)
+        found["cv"] = stdev / abs(mean) if mean else None
+        found["low"], found["high"] = median_interval(sample)
+    return found
 
 
 def quantile(figures: Sequence[float], share: float) -> float:
@@ -76,27 +62,6 @@ def median_interval(
     return quantile(medians, tail), quantile(medians, 1 - tail)
 
 
-@dataclasses.dataclass(frozen=True)
-class Gate:
-    """``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
-    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, so
-    that negative is worse. ``message``: the answer in words."""
-
-    verdict: str
-    probability: float | None
-    change: float
-    margin: float
-    message: str
-
-    @property
-    def passed(self) -> bool:
-        """Only what is known to be no regression passes; "don't know" does not."""
-        return self.verdict == "not_slower"
-
-    def as_result(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "passed": self.passed}
-
-
 def gate(
     new: Sequence[float],
     baseline: Sequence[float],
@@ -104,34 +69,44 @@ def gate(
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
-) -> Gate:
+) -> dict[str, Any]:
     """Is ``new`` worse than ``baseline`` by more than ``margin`` (a share of the baseline's median)?
 
     Both samples are resampled independently; the probability is the share of draws in which the new median is worse by
     more than the margin. From ``confidence`` on the answer is slower, up to 1 - ``confidence`` not_slower, between the
     two uncertain: measure more repeats. Figures must be positive, and larger is better: rates.
+
+    ``verdict``: slower, not_slower, uncertain, not_enough_repeats. ``probability``: that the new median is worse by
+    more than ``margin`` (None where the repeats do not carry it). ``change``: (new - old) / old of the medians, so
+    that negative is worse. ``message``: the answer in words. ``passed``: it is known to be no regression.
     """
     now, before = _checked(new, positive=True), _checked(baseline, positive=True)
-    sure, allowed = _share(confidence, "confidence"), _share(margin, "margin")
+    for thing, value in (("confidence", confidence), ("margin", margin)):
+        if not 0 < value < 1:
+            raise RefusedError(
+                "lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share"
+            )
     old_median = statistics.median(before)
     change = (statistics.median(now) - old_median) / old_median
     figures = f"median {statistics.median(now):.6g} against {old_median:.6g} ({100 * change:+.2f} %, negative is worse)"
+    probability = None
     if min(len(now), len(before)) < MINIMUM_REPEATS:
         given = f"{len(now)} new and {len(before)} of the baseline, {MINIMUM_REPEATS} of each are needed"
-        message = f"not enough repeats to judge: {given}; {figures}"
-        return Gate("not_enough_repeats", None, change, allowed, message)
-    draw = random.Random(SEED)
-    medians = [_resampled_medians(sample, draw, resamples) for sample in (now, before)]
-    worse = sum((a - b) / b < -allowed for a, b in zip(*medians))
-    probability = worse / resamples
-    if probability >= sure:
-        verdict, words = "slower", "slower"
-    elif probability <= 1 - sure:
-        verdict, words = "not_slower", "not slower"
+        verdict, message = "not_enough_repeats", f"not enough repeats to judge: {given}; {figures}"
     else:
-        verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
-    chance = f"the chance of being worse by more than {100 * allowed:g} % is {100 * probability:.1f} %"
-    return Gate(verdict, probability, change, allowed, f"{words}: {figures}; {chance}")
+        draw = random.Random(SEED)
+        medians = [_resampled_medians(sample, draw, resamples) for sample in (now, before)]
+        probability = sum((a - b) / b < -margin for a, b in zip(*medians)) / resamples
+        if probability >= confidence:
+            verdict, words = "slower", "slower"
+        elif probability <= 1 - confidence:
+            verdict, words = "not_slower", "not slower"
+        else:
+            verdict, words = "uncertain", "cannot be distinguished, measure more repeats"
+        chance = f"the chance of being worse by more than {100 * margin:g} % is {100 * probability:.1f} %"
+        message = f"{words}: {figures}; {chance}"
+    answer = {"verdict": verdict, "probability": probability, "change": change, "margin": margin, "message": message}
+    return {**answer, "passed": verdict == "not_slower"}
 
 
 def scaling(cases: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict[str, Any]]:
@@ -175,12 +150,6 @@ def _checked(figures: Sequence[float], positive: bool = False) -> list[float]:
         if not math.isfinite(value) or (positive and value <= 0):
             raise refusal("no_figures", value, what=f"not a {'positive, ' * positive}finite number")
     return sample
-
-
-def _share(value: float, thing: str) -> float:
-    if not 0 < value < 1:
-        raise RefusedError("lies outside 0 to 1", host="statistics", thing=thing, value=value, remedy="give a share")
-    return value
 
 
 def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:

@@ -21,7 +21,7 @@ from .causes import Diagnosis, ending, rules
 from .mpirun import Node
 from .progress import STEP
 from .stall import Stall, behind, held, numbered, table
-from .waits import KEPT, Standstill, Waits, is_echo
+from .waits import KEPT, Waits, is_echo
 
 _KILLED = 137
 TIMED_OUT = (124, _KILLED, 110, 241)  # timeout(1) with SIGTERM, with SIGKILL; mpirun --timeout of Open MPI 4.1, of 5.0
@@ -49,6 +49,7 @@ class _Hit:
     """What a rule found: its first line, or the first one that names a host (a later line may, where the first does
     not: "has changed" names it, the banner before it does not). ``groups``: what its pattern took out of it."""
 
+    rule: Rule
     rank: int | None
     text: str
     groups: Mapping[str, str]
@@ -63,7 +64,6 @@ class Output:
         self.places = dict(enumerate(node.name for node in hosts for _slot in range(node.slots)))
         self.down = tuple(node.name for node in hosts if node.container not in (None, "running"))
         self._names = {called: n.name for n in hosts for called in (short(n.hostname), n.hostname, n.address, n.name)}
-        self.rule: Rule | None = None
         self.hit: _Hit | None = None
         self.said: dict[str, Match[str]] = {}  # form -> what mpirun first said of it, of `_SAID`
         self.lost: Match[str] | None = None
@@ -89,6 +89,11 @@ class Output:
                 self.line(line)
         for line in demultiplexer.rest():
             self.line(line)
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether a rank waited in vain, or lost a peer."""
+        return self.waits.in_vain or bool(self.waits.peers)
 
     @property
     def tail(self) -> str:
@@ -147,10 +152,9 @@ class Output:
             groups = groups_of(match)
             host = groups.get("host")
             if order < self._order or self.hit is None:
-                self._order, self.rule = order, rule
-                self.hit = _Hit(rank, text[:KEPT], groups, {})
+                self._order, self.hit = order, _Hit(rule, rank, text[:KEPT], groups, {})
             elif host and "host" not in self.hit.groups:
-                self.hit = _Hit(rank, text[:KEPT], groups, self.hit.hosts)
+                self.hit = _Hit(rule, rank, text[:KEPT], groups, self.hit.hosts)
             if host and len(self.hit.hosts) < _NAMES:
                 self.hit.hosts.setdefault(host)
             return
@@ -193,8 +197,7 @@ def _stalled(stall: Stall, rc: int, seen: Output) -> Diagnosis:
     how = f"no new line of output for {stall.silent:.0f} s"
     at = table(stall, seen.places, seen.steps)
     at = f". Before the job was ended: {at}" if at else ""
-    named = (seen.rule is not None and seen.rule.id not in _ECHOES) or seen.waits.result(len(seen.places)) is not None
-    if named and not itself:
+    if not itself and (seen.stood_still or (seen.hit is not None and seen.hit.rule.id not in _ECHOES)):
         found = _diagnose(rc, seen)
         return dataclasses.replace(found, summary=f"{found.summary}; {how}{at}")
     stuck = itself or behind(stall, seen.places, seen.steps, seen.last_of) or ending("stalled")
@@ -203,13 +206,12 @@ def _stalled(stall: Stall, rc: int, seen: Output) -> Diagnosis:
 
 
 def _diagnose(rc: int, seen: Output) -> Diagnosis:
-    rule, hit = seen.rule, seen.hit
-    still = seen.waits.result(len(seen.places)) if rule is None or rule.id in _ECHOES else None
-    if still is not None:
-        return _by_standstill(still, rc, seen)
-    if rule is None or hit is None:
+    hit = seen.hit
+    if seen.stood_still and (hit is None or hit.rule.id in _ECHOES):
+        return _by_standstill(rc, seen)
+    if hit is None:
         return _by_ending(rc, seen)
-    groups = hit.groups
+    rule, groups = hit.rule, hit.groups
     rank = int(groups["rank"]) if "rank" in groups else hit.rank
     found = {*map(seen.name, hit.hosts)}
     if rank is not None and (not found or "by" in groups):
@@ -224,35 +226,36 @@ def _diagnose(rc: int, seen: Output) -> Diagnosis:
     return Diagnosis(rule.id, summary, rule.remedy, tuple(sorted(found)), rank, hit.text)
 
 
-def _by_standstill(still: Standstill, rc: int, seen: Output) -> Diagnosis:
+def _by_standstill(rc: int, seen: Output) -> Diagnosis:
     """The victims' own words, turned round, unless they are an echo of the end."""
-    if still.peers:
-        return _by_peers(still, rc, seen)
-    if not still.ranks:
-        return ending("collective_hang", evidence=still.evidence, waited=still.waited)
-    where = sorted({name for rank in still.ranks for name in seen.host_of(rank)})
-    who = numbered(still.ranks)
-    return ending("never_came", where, still.ranks[0], still.evidence, ranks=who, waited=still.waited)
+    if not seen.waits.in_vain:
+        return _by_peers(rc, seen)
+    ranks, waited, evidence = seen.waits.behind(len(seen.places)), seen.waits.in_words(), seen.waits.evidence
+    if not ranks:
+        return ending("collective_hang", evidence=evidence, waited=waited)
+    where = sorted({name for rank in ranks for name in seen.host_of(rank)})
+    return ending("never_came", where, ranks[0], evidence, ranks=numbered(ranks), waited=waited)
 
 
-def _by_peers(still: Standstill, rc: int, seen: Output) -> Diagnosis:
+def _by_peers(rc: int, seen: Output) -> Diagnosis:
     first = seen.said.get(_SIGNAL) or seen.said.get(_EXITED)
     if rc in TIMED_OUT and not first and seen.last_of and seen.silent:
         # The time ran out while a rank had never said a word: connections that close then are an echo of the end.
         return _by_ending(rc, seen)
-    named = {*map(seen.name, still.peers)}
+    losers = seen.waits.losers
+    named = {*map(seen.name, seen.waits.peers)}
     lost = named & set(seen.places.values())
     # Ended with an error and lost no peer, on a host that others lost (any, if no lost host is known).
-    alone = [rank for rank in seen.raised if rank not in still.losers and (not lost or lost & set(seen.host_of(rank)))]
+    alone = [rank for rank in seen.raised if rank not in losers and (not lost or lost & set(seen.host_of(rank)))]
     if alone and _SIGNAL not in seen.said:
         return ending("failed_alone", seen.host_of(alone[0]), alone[0], seen.raised[alone[0]])
-    if still.losers and first and int(first["rank"]) not in still.losers:
+    if losers and first and int(first["rank"]) not in losers:
         # mpirun names the rank that ended first. If that one lost no peer, it is the cause: a rank that lost it, or
         # one of those that ended because of it, is an echo.
         return _by_ending(rc, seen)
     # A peer that itself lost a peer ended because of that, if every rank of its host did.
-    echoes = set(seen.places.values()) - {host for rank, host in seen.places.items() if rank not in still.losers}
-    return ending("peer_lost", sorted(named - echoes or named), evidence=still.evidence)
+    echoes = set(seen.places.values()) - {host for rank, host in seen.places.items() if rank not in losers}
+    return ending("peer_lost", sorted(named - echoes or named), evidence=seen.waits.evidence)
 
 
 def _by_ending(rc: int, seen: Output) -> Diagnosis:

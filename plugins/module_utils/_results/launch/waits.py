@@ -9,7 +9,6 @@ SIGKILL); the watchdog's and NCCL's from lines in public issues of pytorch/pytor
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Match
 
 from ..._judge.packs.loader import form
@@ -27,28 +26,21 @@ def is_echo(lower: str) -> bool:
     return any(word in lower for word in (*WORDS, "nccl", "connection reset", "broken pipe", "torch.distributed"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Standstill:
-    """``ranks``: who stood still, empty if the output cannot tell; ``waited``: how many waited in vain, where and how
-    long, in words; ``peers``: hosts that went away, as they were named; ``losers``: who lost a peer."""
-
-    evidence: str
-    ranks: tuple[int, ...] = ()
-    waited: str = ""
-    peers: tuple[str, ...] = ()
-    losers: frozenset[int] = frozenset()
-
-
 class Waits:
-    """Lines of a failed run, one by one; bounded by the number of ranks."""
+    """Lines of a failed run, one by one; bounded by the number of ranks.
+
+    ``peers``: hosts that went away, as they were named; ``losers``: ranks that lost one; ``evidence``: the first line
+    that says so, or that somebody waited.
+    """
 
     def __init__(self) -> None:
         self._waited: dict[int, float] = {}  # rank -> seconds
         self._seen: set[int] = set()
         self._in: dict[tuple[int, str], set[int]] = {}  # collective (number, kind) -> ranks that wait in it
         self._missing: set[int] = set()
-        self._peers: dict[str, set[int | None]] = {}  # peer -> who lost it
-        self._evidence = ""
+        self.peers: set[str] = set()
+        self.losers: set[int] = set()
+        self.evidence = ""
 
     def line(self, rank: int | None, text: str, lower: str) -> None:
         if rank is not None and len(self._seen) < _LIMIT:
@@ -70,42 +62,41 @@ class Waits:
         barrier = form("wait_barrier").search(text)
         if barrier:
             self._missing.update(map(int, barrier["ranks"].split(",")))
-            self._evidence = self._evidence or text[:KEPT]
+            self.evidence = self.evidence or text[:KEPT]
         for name in _CLOSED:
             closed = form(name).search(text)
-            if closed and len(self._peers) < _LIMIT:
-                self._peers.setdefault(closed["peer"], set()).add(rank)
-                self._evidence = self._evidence or text[:KEPT]
+            if closed and len(self.peers) < _LIMIT:
+                self.peers.add(closed["peer"])
+                self.losers |= set() if rank is None else {rank}
+                self.evidence = self.evidence or text[:KEPT]
 
     def _wait(self, rank: int, match: Match[str], text: str) -> None:
         if len(self._waited) < _LIMIT:
             self._waited.setdefault(rank, int(match["ms"]) / 1000)
             self._seen.add(rank)
-        self._evidence = self._evidence or text[:KEPT]
+        self.evidence = self.evidence or text[:KEPT]
 
-    def result(self, world: int) -> Standstill | None:
-        """``world``: how many ranks there were, 0 if unknown. None: no rank waited in vain or lost a peer."""
-        if self._missing or self._waited:
-            return Standstill(self._evidence, tuple(sorted(self._missing)) or self._behind(world), self._in_words())
-        if self._peers:
-            losers = frozenset(rank for who in self._peers.values() for rank in who if rank is not None)
-            return Standstill(self._evidence, peers=tuple(sorted(self._peers)), losers=losers)
-        return None
+    @property
+    def in_vain(self) -> bool:
+        """Whether a rank waited for one that never came."""
+        return bool(self._missing or self._waited)
 
-    def _behind(self, world: int) -> tuple[int, ...]:
-        """Ranks that never came to where the others waited: of two collectives the earlier one, else who is silent."""
-        if -1 in self._waited:
-            return ()
+    def behind(self, world: int) -> list[int]:
+        """Ranks that never came to where the others waited: those that are named, of two collectives the earlier one,
+        else who is silent. Empty if the output cannot tell. ``world``: how many ranks there were, 0 if unknown."""
+        if self._missing or -1 in self._waited:
+            return sorted(self._missing)
         if len(self._in) > 1:
             first = min(number for number, _what in self._in)
             late = {rank for (number, _what), ranks in self._in.items() if number == first for rank in ranks}
             if len(late) * 2 < len(self._waited):
-                return tuple(sorted(late))
+                return sorted(late)
         everybody = set(range(world)) or set(range(max(self._seen, default=-1) + 1))
         silent = everybody - set(self._waited)
-        return tuple(sorted(silent)) if len(silent) < len(everybody) else ()
+        return sorted(silent) if len(silent) < len(everybody) else []
 
-    def _in_words(self) -> str:
+    def in_words(self) -> str:
+        """How many waited in vain, where and how long."""
         what = "a barrier" if self._missing else "an exchange"
         if self._in and not self._missing:
             number, kind = max(self._in, key=lambda key: len(self._in[key]))

@@ -201,7 +201,7 @@ def _gates(entries: Sequence[Entry], baseline: str, margin: float, confidence: f
             continue
         before, old_mark = old[_case(row)]
         try:
-            found = gate(row["repeats"], before["repeats"], margin=margin, confidence=confidence).as_result()
+            found = gate(row["repeats"], before["repeats"], margin=margin, confidence=confidence)
         except LayerError as error:
             raise _refused(f"cannot be compared with {baseline}: {error}", name, "look at its repeats") from error
         gates.append({"run": name, "case": _case(row)[0], **found, "simulated": bool(mark or old_mark)})

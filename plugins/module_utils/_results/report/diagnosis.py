@@ -7,7 +7,6 @@ listed with the reason and shown with it; that hides no more than it names: one 
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import re
 from typing import Any, Iterable, Mapping, Sequence
@@ -20,7 +19,6 @@ from ..._doctor.completeness import HEALTHY, NO_FAULT_SEEN
 from ..._judge.packs import model
 from ..._judge.sentences import refusal
 from ..._proof.evidence import Job, gathered, short
-from ..._proof.verdict import PROVEN
 from ..._proof.witness import AGREES
 from ..._proof.witnesses.doctor import sentence
 
@@ -33,10 +31,7 @@ _HOST = re.compile(r"hosts/([^/]+)/")
 _LOG = re.compile(r"^job/|dmesg|\.log$")
 _OF_THE_END = ("job", "log", "ranks")  # witnesses
 _QUESTIONS, _LINES = 5, 5
-
-
-def wanted(summary: Mapping[str, Any]) -> bool:
-    return bool(summary["verdict"]["state"] != PROVEN)
+Accepted = Mapping[str, str]  # cause, why, and host as the inventory names it, '' for every host
 
 
 def diagnose(
@@ -112,30 +107,18 @@ def _of_the_failure(finding: Mapping[str, Any], doctor: Mapping[str, Any]) -> bo
 # ------------------------------------------------------------------------------------- what the user accepts
 
 
-@dataclasses.dataclass(frozen=True)
-class Accepted:
-    """``host``: as the inventory names it; '' for every host."""
-
-    cause: str
-    why: str
-    host: str = ""
-
-    def takes(self, finding: Mapping[str, Any], host: str) -> bool:
-        return finding["cause"] == self.cause and self.host in ("", host)
-
-
-def accepted_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Accepted, ...]:
+def accepted_from(entries: Sequence[Mapping[str, Any]]) -> list[Accepted]:
     """Raises RefusedError for a cause that there is not, and for one without a reason."""
-    found = []
+    found: list[Accepted] = []
     for entry in entries:
-        cause, why = (str(entry.get(key) or "").strip() for key in ("cause", "why"))
+        cause, why, host = (str(entry.get(key) or "").strip() for key in ("cause", "why", "host"))
         if cause not in catalogue().causes:
             near = difflib.get_close_matches(cause, catalogue().causes, 3) or ["docs/causes.md has all"]
             raise refusal("cause_unknown", cause, near=", ".join(near))
         if not why:
             raise refusal("cause_without_reason", cause)
-        found.append(Accepted(cause, why, str(entry.get("host") or "").strip()))
-    return tuple(found)
+        found.append({"cause": cause, "why": why, "host": host})
+    return found
 
 
 def marked(findings: Iterable[Mapping[str, Any]], accepted: Sequence[Accepted]) -> list[dict[str, Any]]:
@@ -144,7 +127,8 @@ def marked(findings: Iterable[Mapping[str, Any]], accepted: Sequence[Accepted]) 
     found = []
     for finding in findings:
         hosts = finding.get("hosts") or [finding.get("host") or ""]
-        reasons = [next((each.why for each in accepted if each.takes(finding, host)), "") for host in hosts]
+        meant = [each for each in accepted if each["cause"] == finding["cause"]]
+        reasons = [next((each["why"] for each in meant if each["host"] in ("", host)), "") for host in hosts]
         taken = all(reasons) and finding["certainty"] != model.PROVEN
         found.append({**finding, "accepted": "; ".join(dict.fromkeys(reasons)) if taken else ""})
     return sorted(found, key=lambda each: bool(each["accepted"]))
@@ -154,10 +138,11 @@ def notes(findings: Sequence[Mapping[str, Any]], accepted: Sequence[Accepted]) -
     """What is accepted in vain: not found, or proven."""
     said = []
     for each in accepted:
-        where = f" on {each.host}" if each.host else ""
-        hits = [row for row in findings if row["cause"] == each.cause]
-        if not [row for row in hits if each.host in ("", *(row.get("hosts") or ()), row.get("host"))]:
-            said.append(f"{THING}: {each.cause}{where} was not found, take it out")
+        cause, host = each["cause"], each["host"]
+        where = f" on {host}" if host else ""
+        hits = [row for row in findings if row["cause"] == cause]
+        if not [row for row in hits if host in ("", *(row.get("hosts") or ()), row.get("host"))]:
+            said.append(f"{THING}: {cause}{where} was not found, take it out")
         elif all(row["certainty"] == model.PROVEN for row in hits):
-            said.append(f"{THING}: {each.cause}{where} is proven, and counts all the same")
+            said.append(f"{THING}: {cause}{where} is proven, and counts all the same")
     return said

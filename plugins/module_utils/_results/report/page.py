@@ -19,7 +19,6 @@ from ..._yaml_files import Beside
 from .plots import Plot
 from .summary import TITLES, headline
 
-MANY_RANKS = 32  # from here on the table of ranks starts folded
 _TEMPLATES = Path(__file__).with_name("templates")
 _TABLES = Beside(__file__, "tables.yml")
 _TONES = {PROVEN: "good", PATH_PROVEN: "part", INVALID: "bad"}
@@ -93,8 +92,7 @@ def tables(kind: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
 
 def _view(summary: Mapping[str, Any], no_plots: str) -> dict[str, Any]:
     """By name, what the templates of both pages take."""
-    verdict, limits, stages = summary["verdict"], summary["limits"], summary["stages"]
-    seconds = sum(stages.values())
+    verdict, limits = summary["verdict"], summary["limits"]
     tone = "warn" if summary["simulated"] and verdict["state"] != INVALID else _TONES.get(verdict["state"], "warn")
     doctor, checked = summary.get("doctor") or {}, summary["fabric"] or {}
     fabric = checked.get("report") or {}
@@ -103,7 +101,6 @@ def _view(summary: Mapping[str, Any], no_plots: str) -> dict[str, Any]:
         "verdict": verdict,
         "tone": tone,
         "headline": headline(summary),
-        "seconds": seconds,
         "no_plots": no_plots,
         "beside": "Beside the verdict: how good that path is. What was not read may be good or bad.",
         "counters": (
@@ -119,9 +116,7 @@ def _view(summary: Mapping[str, Any], no_plots: str) -> dict[str, Any]:
         "known": [(key, flat(value), limits["sources"][key]) for key, value in limits["given"].items()],
         "benchmarks": [(kind, found, *tables(kind, found["rows"])) for kind, found in summary["benchmarks"].items()],
         "layers": [(TITLES[name], layer, _found(layer["found"])) for name, layer in summary["layers"].items()],
-        "stages": [(name, spent, spent / seconds if seconds else 0.0) for name, spent in stages.items()],
         "ranks": tables("ranks", summary["rank_details"]),
-        "fold_ranks": summary["ranks"] >= MANY_RANKS,
     }
 
 

@@ -105,9 +105,9 @@ def build(inputs: Inputs) -> dict[str, Any]:
         problems.append({"code": "benchmark_simulated", "message": f"{what}: shown, and used for nothing"})
     usable = {kind: entry for kind, entry in measured.items() if kind not in unreal}
     job = Job.of(inputs.evidence.get("job"))
-    nics = _Nics(inputs, job, path)
-    limits = {**nics.limits["limits"], **inputs.limits}
-    unknown = [f"{key}: {why}" for key, why in nics.limits["unknown"].items() if key not in inputs.limits]
+    nics, read_limits = _nics(inputs, job, path)
+    limits = {**read_limits["limits"], **inputs.limits}
+    unknown = [f"{key}: {why}" for key, why in read_limits["unknown"].items() if key not in inputs.limits]
     analysis = analyse(
         limits,
         per_rank,
@@ -115,7 +115,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
         workload,
         usable,
         hosts=len(job.hosts) or None,
-        busiest_bytes=_busiest(nics.counters),
+        busiest_bytes=_busiest(nics["rdma"]),
         grouped=(path or {}).get("grouped") is True,
     )
     layers = {name: _layer(inputs, name) for name in LAYERS}
@@ -127,21 +127,18 @@ def build(inputs: Inputs) -> dict[str, Any]:
             layers=layers,
             layer_titles=TITLES,
             path=path,
-            rdma=nics.counters,
-            switches=nics.switches,
             fabric=fabric,
             comparisons=analysis.comparisons,
             due=analysis.due,
             expected_ranks=inputs.expected_ranks,
             nodes_given=inputs.limits.get("nodes"),
             workload=inputs.workload,
-            used=nics.used,
-            start=nics.start,
             detours=analysis.detours,
             doctor=inputs.doctor,
             speed=analysis.speed,
             problems=said,
             booted=_booted(inputs.evidence.get("hosts")),
+            **nics,
         )
     )
     return {
@@ -169,16 +166,18 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "workload": workload,
         "versions": {**_versions(per_rank), **inputs.versions},
         "path": dict(path) if path else None,
-        "counters": {"rdma": nics.counters, "switch": nics.switches},
+        "counters": {"rdma": nics["rdma"], "switch": nics["switches"]},
         "fabric": dict(fabric) if fabric else None,
         "limits": {
             "given": limits,
-            "sources": {key: "given" if key in inputs.limits else nics.limits["sources"][key] for key in limits},
+            "sources": {key: "given" if key in inputs.limits else read_limits["sources"][key] for key in limits},
             "limits": [dataclasses.asdict(limit) for limit in analysis.limits],
             "comparisons": [comparison.as_result() for comparison in analysis.comparisons],
             **picked(analysis, "communication", "gradient_traffic_bytes"),
-            "notes": [*analysis.notes, *nics.limits["notes"], *unknown],
-            "in_words": normal.words(analysis.comparisons, _setting(job, limits, per_rank, workload), inputs.simulated),
+            "notes": [*analysis.notes, *read_limits["notes"], *unknown],
+            "in_words": normal.words(
+                analysis.comparisons, per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
+            ),
         },
         "speed": plain(analysis.speed),
         "benchmarks": measured,
@@ -187,42 +186,24 @@ def build(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _setting(
-    job: Job, limits: Mapping[str, Any], per_rank: Sequence[Mapping[str, Any]], workload: Mapping[str, Any]
-) -> normal.Setting:
-    devices = {str(rank.get("machine", {}).get("device") or "") for rank in per_rank}
-    hosts = {rank.get("host") for rank in per_rank} - {None}
-    return normal.Setting(
-        gpus=[] if "" in devices else sorted(devices),
-        nodes=len(job.hosts) or limits.get("nodes") or len(hosts) or None,
-        ranks=len(per_rank) or None,
-        precision=str(workload.get("precision") or ""),
-        model=str(workload.get("model") or ""),
-        link_gbit_per_s=limits.get("nic_link_gbit_per_s"),
-        nics_per_node=limits.get("nics_per_node"),
-    )
-
-
-class _Nics:
-    """What NICs and switches say, read and computed: ``counters`` and ``switches`` as `snapshots` makes them (None: no
-    reading at all), ``limits`` as `found_limits` does; ``start``: first reading of each node, ``used``: the devices of
-    the training in it."""
-
-    def __init__(self, inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> None:
-        readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
-        nodes = [*job.hosts, *(node for node in readings if node not in job.hosts)]
-        hcas, rails = gathered(job, path), job.rdma_networks
-        networks = rails or cidrs(job.cluster_network)
-        start: dict[str, Mapping[str, Any]] = {node: (each or {}).get("start") or {} for node, each in readings.items()}
-        nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
-        self.start = start
-        self.counters = snapshots.rdma(readings, nodes, networks, hcas, rails) if readings else None
-        self.switches = snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None
-        self.limits = found_limits.find(start, nodes, networks, hcas) if readings else nothing
-        self.used = {
+def _nics(inputs: Inputs, job: Job, path: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What NICs and switches say: for `Evidence` as `snapshots` makes it (None: no reading at all), with the first
+    reading of each node and the devices of the training in it; and the limits, as `found_limits` finds them."""
+    readings, switches = (inputs.evidence.get(key) or {} for key in ("rdma", "switches"))
+    nodes = [*job.hosts, *(node for node in readings if node not in job.hosts)]
+    hcas, rails = gathered(job, path), job.rdma_networks
+    networks = rails or cidrs(job.cluster_network)
+    start: dict[str, Mapping[str, Any]] = {node: (each or {}).get("start") or {} for node, each in readings.items()}
+    nothing: dict[str, Any] = {"limits": {}, "sources": {}, "unknown": {}, "notes": []}
+    return {
+        "rdma": snapshots.rdma(readings, nodes, networks, hcas, rails) if readings else None,
+        "switches": snapshots.switches(switches, len(job.hosts), inputs.simulated) if switches else None,
+        "start": start,
+        "used": {
             node: [port_name(port) for port in training_ports(start.get(node), networks, hcas.get(node))]
             for node in job.hosts
-        }
+        },
+    }, found_limits.find(start, nodes, networks, hcas) if readings else nothing
 
 
 def _busiest(counters: Mapping[str, Any] | None) -> float | None:
