@@ -11,7 +11,6 @@ counted and thrown away), all lines that wait for their end together ``OPEN_LIMI
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
@@ -35,7 +34,6 @@ _FRONT = re.compile(
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
 _LINES = Patterns("tags.yml")
-_words = functools.lru_cache(maxsize=None)(lambda needles: tuple(needle.decode() for needle in needles))
 
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
 _Tag = Tuple[int, int, _Source]  # start, end
@@ -113,15 +111,16 @@ class Demultiplexer:
         """The end of the output: lines that never got their newline."""
         physical, self._physical = self._physical, b""
         if physical:
-            yield from self._wanted(self._pieces(physical, newline=False))
-        yield from self._wanted(line for source in list(self._open) for line in self._end(source, ended=False))
+            yield from self._pieces(physical, newline=False)
+        for source in list(self._open):
+            yield from self._end(source, ended=False)
 
     def _block(self, block: bytes) -> Iterator[Line]:
         """``block`` begins with a newline that is not part of it and ends with the newline of its last line."""
         position, length = 1, len(block)
         if self._inside is not None:
             position = block.index(b"\n", 1) + 1
-            yield from self._wanted(self._pieces(block[1 : position - 1], newline=True))
+            yield from self._pieces(block[1 : position - 1], newline=True)
         ahead: dict[bytes, int] = {}
         while position < length:
             start, glued, found = position, position, True
@@ -133,7 +132,7 @@ class Demultiplexer:
             end = block.index(b"\n", start)
             line = self._whole(block, start, end) if self.needles is None or glued > end else None
             if line is None:
-                yield from self._wanted(self._pieces(block[start:end], newline=True))
+                yield from self._pieces(block[start:end], newline=True)
             elif found:
                 yield line
             position = end + 1
@@ -177,11 +176,6 @@ class Demultiplexer:
             return None
         return Line(rank, name, block[tag.end() : end].decode("utf-8", "replace"))
 
-    def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
-        for line in lines:
-            if self.needles is None or line.dropped or any(word in line.text for word in _words(tuple(self.needles))):
-                yield line
-
     def _part(self) -> Iterator[Line]:
         """Take what there is of a physical line that does not end; nothing that may be the start of a tag."""
         cut = len(self._physical) - _TAG_LIMIT
@@ -189,7 +183,7 @@ class Demultiplexer:
             if start < cut < end:
                 cut = end
         text, self._physical = self._physical[:cut], self._physical[cut:]
-        yield from self._wanted(self._pieces(text, newline=False))
+        yield from self._pieces(text, newline=False)
 
     def _pieces(self, physical: bytes, newline: bool) -> Iterator[Line]:
         inside, self._inside = self._inside, None
@@ -229,8 +223,10 @@ class Demultiplexer:
 
     def _end(self, source: _Source, ended: bool = True) -> Iterator[Line]:
         line = self._open.pop(source, None)
-        if line is not None:
-            self._held -= len(line.text)
+        if line is None:
+            return
+        self._held -= len(line.text)
+        if self.needles is None or line.dropped or any(needle in line.text for needle in self.needles):
             yield Line(source[0], source[1], line.text.decode("utf-8", "replace"), line.dropped, ended)
 
     def _evict(self) -> Iterator[Line]:
