@@ -154,7 +154,7 @@ class _Judge:
     def _one_ended(self) -> tuple[str, str]:
         """Without a pair of hosts in the log: the verdict and the line of one end that decides for both."""
         heard = [(each.process, each.line) for each in self._log.channels if TCP.search(each.network)]
-        if self._ranks.several_hosts:
+        if len(self._ranks.hosts) > 1 or len(self._ranks.wanted_hosts) > 1:
             using = ((process, name) for process, name in self._network.items() if TCP.search(name))
             heard += [(process, reason("using", network=name)) for process, name in using]
         for process, line in heard:
@@ -252,7 +252,7 @@ class _Judge:
 
     def _summaries_that_contradict(self) -> Iterator[str]:
         """Since 2.24 "Connected all rings" says whether each connection of every rank uses GPUDirect RDMA."""
-        without = [process.name for process, summary in self._log.summaries.items() if summary and not summary[1]]
+        without = [process.name for process, with_gdr in self._log.summaries.items() if with_gdr == "0"]
         over_net = [channel.gdr for channel in self._log.channels if channel.kind == "net"]
         if without and over_net and all(over_net):
             yield reason("summary_contradicts", process=without[0])
@@ -363,7 +363,7 @@ class _Judge:
             for edge in edges:
                 if not self._was_connected(process, edge):
                     continue
-                ends = self._ranks.edge_ends(process, edge)
+                ends = self._ranks.ends_of(process, edge.comm, (edge.source, edge.target))
                 if ends and self._crosses(ends):
                     found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)
