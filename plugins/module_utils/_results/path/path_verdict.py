@@ -392,22 +392,18 @@ class _Judge:
         source, target = ends
         send = self._side("send", source, sides["send"])
         receive = self._side("receive", target, sides["receive"])
-        if send.path == VIA_HOST and receive.path == GDRDMA and self._send_may_stage(source):
-            version = ".".join(map(str, self._version or ()))
-            send = dataclasses.replace(
-                send, path=RECEIVE_ONLY, reason=reason("send_stages", reason=send.reason, version=version)
-            )
+        together, version = self._ranks.on_each[self._ranks.host_of[source]], self._version
+        may_stage = version is not None and version < _SEND_FROM_GPU_BY_DEFAULT and together > 1
+        forced = self._log.environment.get("NCCL_NET_GDR_READ", ())
+        if send.path == VIA_HOST and receive.path == GDRDMA and may_stage and not forced:
+            text = reason("send_stages", reason=send.reason, version=".".join(map(str, version or ())))
+            send = dataclasses.replace(send, path=RECEIVE_ONLY, reason=text)
         worst = min((send, receive), key=lambda side: ORDER.index(side.path))
         hosts = {"source_host": self._ranks.host_of[source], "target_host": self._ranks.host_of[target]}
         direction, host = ("send", "source_host") if worst is send else ("receive", "target_host")
         said = {"direction": direction, "host": hosts[host], "reason": worst.reason}
         text = reason("pair", source=source, target=target, **hosts, **said)
         return Pair(source, target, **hosts, send=send, receive=receive, verdict=worst.path, reason=text)
-
-    def _send_may_stage(self, source: int) -> bool:
-        together = self._ranks.on_each[self._ranks.host_of[source]]
-        forced = self._log.environment.get("NCCL_NET_GDR_READ", ())
-        return self._version is not None and self._version < _SEND_FROM_GPU_BY_DEFAULT and together > 1 and not forced
 
     def _side(self, direction: str, rank: int, channels: Sequence[Channel]) -> Side:
         lines: dict[str, int] = collections.Counter()

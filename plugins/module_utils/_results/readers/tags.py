@@ -156,8 +156,9 @@ class Demultiplexer:
                 ahead[needle] = found = length if found < 0 else found
             needle_at = min(needle_at, found)
         hit = min(needle_at, glued)
-        for source in self._open:
-            found = block.find(_needle(source), position, hit)
+        for rank, stream, _tagged in self._open:
+            tag = f"<{stream}>:" if rank is None else f",{rank}]<{stream}>:"
+            found = block.find(tag.encode(), position, hit)
             hit = hit if found < 0 else found
         return hit, glued, hit == needle_at
 
@@ -251,11 +252,6 @@ def _tags(text: bytes, position: int = 0) -> list[_Tag]:
             rank = int(front["rank"]) if front["rank"] else None
             found.append((front.start(), stream.end(), (rank, stream[1].decode(), True)))
     return found
-
-
-def _needle(source: _Source) -> bytes:
-    rank, stream, _tagged = source
-    return f"<{stream}>:".encode() if rank is None else f",{rank}]<{stream}>:".encode()
 
 
 def lines_of(text: str | bytes) -> list[Line]:
