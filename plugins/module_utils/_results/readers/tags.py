@@ -123,44 +123,41 @@ class Demultiplexer:
             yield from self._pieces(block[1 : position - 1], newline=True)
         ahead: dict[bytes, int] = {}
         while position < length:
-            start, glued, found = position, position, True
+            start = position
             if self.needles is not None:
-                hit, glued, found = self._next(block, position, ahead)
+                hit = self._next(block, position, ahead)
                 if hit >= length:
                     return
                 start = max(block.rfind(b"\n", 0, hit) + 1, position)
             end = block.index(b"\n", start)
-            line = self._whole(block, start, end) if self.needles is None or glued > end else None
+            line = self._whole(block, start, end)
             if line is None:
                 yield from self._pieces(block[start:end], newline=True)
-            elif found:
+            elif self._is_wanted(block[start:end]):
                 yield line
             position = end + 1
 
-    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> tuple[int, int, bool]:
+    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> int:
         """Where the next line is that has a needle, is glued, or goes on with something open.
 
-        With it: where the next glued one is, and whether it is a needle that was found. ``ahead`` remembers, so that
-        nothing is searched twice.
+        ``ahead`` remembers, so that nothing is searched twice.
         """
-        length = len(block)
-        glued = ahead.get(b"", -1)
-        if glued < position:
-            match = _GLUED.search(block, position)
-            ahead[b""] = glued = match.start() if match else length
-        needle_at = length
+        if ahead.get(b"", -1) < position:
+            glued = _GLUED.search(block, position)
+            ahead[b""] = glued.start() if glued else len(block)
         for needle in self.needles or ():
-            found = ahead.get(needle, -1)
-            if found < position:
+            if ahead.get(needle, -1) < position:
                 found = block.find(needle, position)
-                ahead[needle] = found = length if found < 0 else found
-            needle_at = min(needle_at, found)
-        hit = min(needle_at, glued)
+                ahead[needle] = len(block) if found < 0 else found
+        hit = min(ahead.values())
         for rank, stream, _tagged in self._open:
             tag = f"<{stream}>:" if rank is None else f",{rank}]<{stream}>:"
             found = block.find(tag.encode(), position, hit)
             hit = hit if found < 0 else found
-        return hit, glued, hit == needle_at
+        return hit
+
+    def _is_wanted(self, text: bytes | bytearray) -> bool:
+        return self.needles is None or any(needle in text for needle in self.needles)
 
     def _whole(self, block: bytes, start: int, end: int) -> Line | None:
         """The usual line: at most one tag, at its start, and nothing of its source waits. None: it is not that."""
@@ -227,7 +224,7 @@ class Demultiplexer:
         if line is None:
             return
         self._held -= len(line.text)
-        if self.needles is None or line.dropped or any(needle in line.text for needle in self.needles):
+        if line.dropped or self._is_wanted(line.text):
             yield Line(source[0], source[1], line.text.decode("utf-8", "replace"), line.dropped, ended)
 
     def _evict(self) -> Iterator[Line]:
