@@ -112,7 +112,7 @@ def bandwidth_facts(result: Any) -> set[Any]:
 
 
 def speed_facts(result: Any) -> set[Any]:
-    return {(source.rank, speed) for source in result.sources for speed in source.speeds.entries}
+    return {(source.rank, speed) for source in result.parts for speed in source.speeds.entries}
 
 
 def horovod_facts(result: Any) -> set[Any]:

@@ -128,14 +128,14 @@ def test_one_gpu_exchanges_nothing() -> None:
 def test_mlperf_log_with_nan_accuracy_and_a_slow_window() -> None:
     result = mxnet_speed.read(log("mlperf_resnet.txt"))
     assert result.good
-    (source,) = result.sources
+    (source,) = result.parts
     data = source.as_dict()
     assert (data["node"], data["windows"], data["slow_windows"]) == (0, 5, 1)
     assert data["samples_per_second"]["median"] == 21809.31
     assert data["samples_per_second"]["min"] == 12035.97
-    assert result.mlperf["status"] == "success"
-    assert result.mlperf["throughput"]["max"] == pytest.approx(21785.6144)
-    assert result.figure is None
+    assert result.more["mlperf"]["status"] == "success"
+    assert result.more["mlperf"]["throughput"]["max"] == pytest.approx(21785.6144)
+    assert result.more["figure"] is None
 
 
 def test_a_window_with_several_metrics_counts_once() -> None:
@@ -162,7 +162,7 @@ def test_a_window_with_several_metrics_counts_once() -> None:
     ],
 )
 def test_dialects(line: str) -> None:
-    (source,) = mxnet_speed.read(line + "\n").sources
+    (source,) = mxnet_speed.read(line + "\n").parts
     assert source.speeds.entries == [1910.41]
 
 
@@ -171,8 +171,8 @@ def test_the_package_of_r_counts_epochs_from_one_and_names_them_behind_their_win
     window = "Batch [50] Speed: {} samples/sec Train-accuracy=0.1\n"
     text = f"{window.format(26130.0133261041)}[1] Train-accuracy=0.7\n{window.format(24854.5)}[2] Train-accuracy=0.8\n"
     result = mxnet_speed.read(text)
-    assert [source.speeds.entries for source in result.sources] == [[26130.0133261041, 24854.5]]
-    assert (codes(result), result.windows_of_first_epoch, result.figure) == ([], 0, None)
+    assert [source.speeds.entries for source in result.parts] == [[26130.0133261041, 24854.5]]
+    assert (codes(result), result.more["windows_of_first_epoch"], result.more["figure"]) == ([], 0, None)
     assert codes(mxnet_speed.read(window.format(1.5) + window.format(2.5))) == ["several_sources"]
 
 
@@ -193,7 +193,7 @@ def test_first_epoch_is_counted_in_every_dialect(
     lines = [f"{name}\tSpeed: {speed} samples/sec\taccuracy=0.1\n" for speed, name in batches.items()]
     text = "".join(lines) + epoch + "\n"
     result = mxnet_speed.read(text)
-    assert (result.good, result.windows_of_first_epoch, result.figure) == (True, 2, None)
+    assert (result.good, result.more["windows_of_first_epoch"], result.more["figure"]) == (True, 2, None)
     (found,) = result.as_dict()["epochs"]
     assert (found["epoch"], found["samples_per_second"], found["seconds"]) == (0, *expected)
 
@@ -218,7 +218,7 @@ def test_first_epoch_is_counted_in_every_dialect(
 )
 def test_older_mlperf_lines_are_read(lines: str, expected: dict[str, Any]) -> None:
     result = mxnet_speed.read(SPEED + lines)
-    assert result.mlperf == expected
+    assert result.more["mlperf"] == expected
     assert result.good == (expected.get("status", "success") == "success")
 
 
@@ -255,7 +255,7 @@ def test_problems_of_speed_logs_are_named(text: str, code: str) -> None:
 
 def test_lines_without_a_speed_are_none_of_a_program_that_prints_it_elsewhere() -> None:
     found = mxnet_speed.read("Epoch[0] Batch[5] avg_epoch_loss=2.5\nEpoch[0] Batch [5]#011Speed: 70.5 samples/sec\n")
-    assert (found.good, found.lines_without_speed, found.windows_of_first_epoch) == (True, 1, 1)
+    assert (found.good, found.more["lines_without_speed"], found.more["windows_of_first_epoch"]) == (True, 1, 1)
 
 
 @pytest.mark.parametrize("name", ["", "Node[1] ", "[1,4]<stdout>:"])
@@ -263,7 +263,7 @@ def test_a_second_run_of_one_source_has_a_name_of_its_own(name: str) -> None:
     line = f"{name}Epoch[{{}}] Batch [{{}}]\tSpeed: {{}} samples/sec\n"
     runs = [line.format(epoch, batch, speed) for speed in (9.0, 9.5) for epoch in (0, 1) for batch in (5, 10)]
     found = mxnet_speed.read("".join(runs))
-    assert [source.speeds.seen for source in found.sources] == [4, 4]
+    assert [source.speeds.seen for source in found.parts] == [4, 4]
     assert "run 2" in found.problems[0].message
 
 
@@ -339,17 +339,17 @@ def test_efficiency_is_told_against_one_gpu_and_against_one_node() -> None:
 
 
 def test_twenty_of_exactly_120_windows_are_dropped() -> None:
-    assert mxnet_speed.read(run_log(100.0)).figure == 100.0
-    assert mxnet_speed.read(run_log(100.0, windows=119)).figure is None
-    assert mxnet_speed.read(run_log(100.0, windows=121)).figure is None
-    assert mxnet_speed.read(run_log(100.0, windows=12), 12, 0).figure == 1.0
+    assert mxnet_speed.read(run_log(100.0)).more["figure"] == 100.0
+    assert mxnet_speed.read(run_log(100.0, windows=119)).more["figure"] is None
+    assert mxnet_speed.read(run_log(100.0, windows=121)).more["figure"] is None
+    assert mxnet_speed.read(run_log(100.0, windows=12), 12, 0).more["figure"] == 1.0
     only_warm_up_is_slow = run_log(100.0).replace("Batch[20]\tSpeed: 99.9500", "Batch[20]\tSpeed: 1099.9500")
-    assert mxnet_speed.read(only_warm_up_is_slow).figure == 110.0
+    assert mxnet_speed.read(only_warm_up_is_slow).more["figure"] == 110.0
 
 
 def test_each_window_is_rounded_before_the_mean() -> None:
     text = "".join(f"Epoch[0] Batch[{n}]\tSpeed: 100.004999 samples/sec\n" for n in range(120))
-    assert mxnet_speed.read(text).figure == 100.0
+    assert mxnet_speed.read(text).more["figure"] == 100.0
 
 
 def test_more_than_nine_nodes_and_several_groups() -> None:
@@ -466,9 +466,9 @@ def test_three_workers_without_a_name_are_three_sources() -> None:
         f"Epoch[0] Batch [{batch}]\tSpeed: {batch + rank} samples/sec\n" for batch in (20, 40) for rank in range(3)
     )
     found = mxnet_speed.read("".join(lines))
-    assert [source.speeds.entries for source in found.sources] == [[20.0, 40.0], [21.0, 41.0], [22.0, 42.0]]
+    assert [source.speeds.entries for source in found.parts] == [[20.0, 40.0], [21.0, 41.0], [22.0, 42.0]]
     twice = "".join(f"Epoch[0] Batch [20]\tSpeed: 20.5 samples/sec\t{name}=0.1\n" for name in ("accuracy", "top_k"))
-    assert [source.speeds.seen for source in mxnet_speed.read(twice).sources] == [1]
+    assert [source.speeds.seen for source in mxnet_speed.read(twice).parts] == [1]
 
 
 @pytest.mark.parametrize(("key", "value", "good"), [("throughput", 812.5, True), ("imgs_sec", 812.5, False)])
@@ -482,4 +482,4 @@ def test_throughput_of_mlperf_is_a_speed_without_any_window(key: str, value: flo
         "metadata": {},
     }
     found = mxnet_speed.read(":::MLLOG " + json.dumps(entry) + "\n")
-    assert (found.good, "throughput" in found.mlperf) == (good, good)
+    assert (found.good, "throughput" in found.more["mlperf"]) == (good, good)

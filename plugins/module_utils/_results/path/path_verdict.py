@@ -154,7 +154,7 @@ class _Judge:
     def _one_ended(self) -> tuple[str, str]:
         """Without a pair of hosts in the log: the verdict and the line of one end that decides for both."""
         heard = [(each.process, each.line) for each in self._log.channels if TCP.search(each.network)]
-        if self._ranks.several_hosts:
+        if len(self._ranks.hosts) > 1 or len(self._ranks.wanted_hosts) > 1:
             using = ((process, name) for process, name in self._network.items() if TCP.search(name))
             heard += [(process, reason("using", network=name)) for process, name in using]
         for process, line in heard:
@@ -252,7 +252,7 @@ class _Judge:
 
     def _summaries_that_contradict(self) -> Iterator[str]:
         """Since 2.24 "Connected all rings" says whether each connection of every rank uses GPUDirect RDMA."""
-        without = [process.name for process, summary in self._log.summaries.items() if summary and not summary[1]]
+        without = [process.name for process, with_gdr in self._log.summaries.items() if with_gdr == "0"]
         over_net = [channel.gdr for channel in self._log.channels if channel.kind == "net"]
         if without and over_net and all(over_net):
             yield reason("summary_contradicts", process=without[0])
@@ -363,7 +363,7 @@ class _Judge:
             for edge in edges:
                 if not self._was_connected(process, edge):
                     continue
-                ends = self._ranks.edge_ends(process, edge)
+                ends = self._ranks.ends_of(process, edge.comm, (edge.source, edge.target))
                 if ends and self._crosses(ends):
                     found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)
@@ -392,22 +392,18 @@ class _Judge:
         source, target = ends
         send = self._side("send", source, sides["send"])
         receive = self._side("receive", target, sides["receive"])
-        if send.path == VIA_HOST and receive.path == GDRDMA and self._send_may_stage(source):
-            version = ".".join(map(str, self._version or ()))
-            send = dataclasses.replace(
-                send, path=RECEIVE_ONLY, reason=reason("send_stages", reason=send.reason, version=version)
-            )
+        together, version = self._ranks.on_each[self._ranks.host_of[source]], self._version
+        may_stage = version is not None and version < _SEND_FROM_GPU_BY_DEFAULT and together > 1
+        forced = self._log.environment.get("NCCL_NET_GDR_READ", ())
+        if send.path == VIA_HOST and receive.path == GDRDMA and may_stage and not forced:
+            text = reason("send_stages", reason=send.reason, version=".".join(map(str, version or ())))
+            send = dataclasses.replace(send, path=RECEIVE_ONLY, reason=text)
         worst = min((send, receive), key=lambda side: ORDER.index(side.path))
         hosts = {"source_host": self._ranks.host_of[source], "target_host": self._ranks.host_of[target]}
         direction, host = ("send", "source_host") if worst is send else ("receive", "target_host")
         said = {"direction": direction, "host": hosts[host], "reason": worst.reason}
         text = reason("pair", source=source, target=target, **hosts, **said)
         return Pair(source, target, **hosts, send=send, receive=receive, verdict=worst.path, reason=text)
-
-    def _send_may_stage(self, source: int) -> bool:
-        together = self._ranks.on_each[self._ranks.host_of[source]]
-        forced = self._log.environment.get("NCCL_NET_GDR_READ", ())
-        return self._version is not None and self._version < _SEND_FROM_GPU_BY_DEFAULT and together > 1 and not forced
 
     def _side(self, direction: str, rank: int, channels: Sequence[Channel]) -> Side:
         lines: dict[str, int] = collections.Counter()

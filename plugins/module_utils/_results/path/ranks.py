@@ -11,7 +11,7 @@ import functools
 import operator
 from typing import Mapping, Sequence
 
-from ..readers.nccl_facts import Channel, Edge, NcclLog, Process, Rank
+from ..readers.nccl_facts import Channel, NcclLog, Process, Rank
 from ..readers.reading import Problem, short
 from .reasons import reason
 
@@ -26,7 +26,7 @@ class Ranks:
     def __init__(self, log: NcclLog, wanted: int | None, hosts: Sequence[str] | None) -> None:
         self._log = log
         self.wanted = wanted
-        self._wanted_hosts = tuple(dict.fromkeys(self._named(short(host)) for host in hosts or ()))
+        self.wanted_hosts = tuple(dict.fromkeys(self._named(short(host)) for host in hosts or ()))
         self.problems: list[Problem] = []
         # Communicators that were made by splitting another one may hold a part of the job; the others may not.
         self.whole = [rank for rank in log.ranks if not rank.split] or list(log.ranks)
@@ -73,12 +73,8 @@ class Ranks:
         claimed = {str(process.host) for processes in self._claims.values() for process in processes if process.host}
         self.hosts = tuple(sorted(claimed or set(self.host_of.values()) or set(log.hosts)))
         heard = {host.lower() for host in self.hosts}
-        self.missing_hosts = [name for name in self._wanted_hosts if name.lower() not in heard]
+        self.missing_hosts = [name for name in self.wanted_hosts if name.lower() not in heard]
         self.on_each: Mapping[str, int] = collections.Counter(self.host_of.values())
-
-    @property
-    def several_hosts(self) -> bool:
-        return len(self.hosts) > 1 or len(self._wanted_hosts) > 1
 
     @property
     def crosses_network(self) -> bool:
@@ -105,13 +101,9 @@ class Ranks:
         """The ranks of the whole job that a channel line means; None if a host is not known, or several are meant."""
         within = str(channel.process.host) if not channel.direction and channel.kind in ("p2p", "shm") else ""
         numbers, own = (channel.source, channel.target), int(channel.direction == "receive")
-        return self._ends(channel.process, channel.comm, numbers, gpus=channel.gpus, own=(own,), host=within)
+        return self.ends_of(channel.process, channel.comm, numbers, gpus=channel.gpus, own=(own,), host=within)
 
-    def edge_ends(self, process: Process, edge: Edge) -> tuple[int, int] | None:
-        """The same of neighbours in a ring or tree."""
-        return self._ends(process, edge.comm, (edge.source, edge.target))
-
-    def _ends(
+    def ends_of(
         self,
         process: Process,
         comm: str,
@@ -121,7 +113,9 @@ class Ranks:
         own: Sequence[int] = (0, 1),
         host: str = "",
     ) -> tuple[int, int] | None:
-        """A thread's communicator is the last one that it began, and may have been set up by another thread: what the
+        """The same of two ``numbers`` of a communicator: of a channel, or of neighbours in a ring or tree.
+
+        A thread's communicator is the last one that it began, and may have been set up by another thread: what the
         line says of the GPUs decides. ``own``: which end, or one of which, is the process; ``host``: of both ends."""
         source, target = numbers
         if not self.maps:
@@ -151,7 +145,7 @@ class Ranks:
             return ""
         processes, wanted = len({(rank.process, rank.device) for rank in self.whole}), self.wanted or 0
         missing = ", ".join(self.missing_hosts)
-        if self.nranks == 1 and (processes > 1 or wanted > 1 or len(self._wanted_hosts) > 1):
+        if self.nranks == 1 and (processes > 1 or wanted > 1 or len(self.wanted_hosts) > 1):
             return reason("computed_alone", processes=processes)
         text = self._twice()
         if text:

@@ -62,19 +62,19 @@ class Group:
     precision: str
     cases: dict[str, Case] = dataclasses.field(default_factory=dict)
 
-    def ordered(self) -> list[Case]:
-        return sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
-
-    def measured(self, name: str) -> Case | None:
-        return next((case for case in self.ordered() if case.name == name), None)
+    @property
+    def measured(self) -> dict[str, Case]:
+        """The cases that have a run, by their names, the smallest first."""
+        found = sorted((case for case in self.cases.values() if case.runs), key=lambda case: (case.gpus, case.nodes))
+        return {case.name: case for case in found}
 
     def speedup(self, case: Case) -> float | None:
-        one = self.measured(_ONE_GPU)
+        one = self.measured.get(_ONE_GPU)
         return None if one is None else round(case.median / one.median, 2)
 
     def result(self) -> dict[str, Any]:
         """The seed's JSON: model -> case -> its keys."""
-        return {self.model: {case.name: self._speeds(case) for case in self.ordered()}}
+        return {self.model: {name: self._speeds(case) for name, case in self.measured.items()}}
 
     def _speeds(self, case: Case) -> dict[str, Any]:
         return {
@@ -85,12 +85,12 @@ class Group:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        cases = [self._case(case) for case in self.ordered()]
+        cases = [self._case(case) for case in self.measured.values()]
         said = {"batch_size_per_device": self.batch_size, "result": self.result(), "cases": cases}
         return shown(self, "model", "precision", **said)
 
     def _case(self, case: Case) -> dict[str, Any]:
-        one, node = self.measured(_ONE_GPU), self.measured(f"1n{case.gpus_per_node}g")
+        one, node = map(self.measured.get, (_ONE_GPU, f"1n{case.gpus_per_node}g"))
         figures = case.runs.values()
         return shown(
             case,
@@ -152,15 +152,13 @@ class Reader(LogReader[Several[Group]]):
     def scaling(self, ignored: Iterable[str] = ()) -> Several[Group]:
         """``result``: the seed's JSON of the only group; None with none or several."""
         for group in self.groups.values():
-            counts = [len(case.runs) for case in group.cases.values()]
-            wanted = self._repeats or max(counts)
+            wanted = self._repeats or max(len(case.runs) for case in group.cases.values())
             label = f"{group.model} batch {group.batch_size} {group.precision}"
             for case in group.cases.values():
-                if len(case.runs) < wanted:
-                    said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
-                    self.problems.add("missing_runs", cases=label, **said)
-            self.problems.add_if(group.measured(_ONE_GPU) is None and group.ordered(), "no_baseline", cases=label)
-        groups = tuple(group for _key, group in sorted(self.groups.items()) if group.ordered())
+                said = {"case": case.name, "runs": len(case.runs), "wanted": wanted}
+                self.problems.add_if(len(case.runs) < wanted, "missing_runs", cases=label, **said)
+            self.problems.add_if(group.measured and _ONE_GPU not in group.measured, "no_baseline", cases=label)
+        groups = tuple(group for _key, group in sorted(self.groups.items()) if group.measured)
         result = groups[0].result() if len(groups) == 1 else None
         return Several("groups", groups, self.problems.all(), {"result": result, "ignored": tuple(ignored)})
 
@@ -205,12 +203,12 @@ def read_tree(
             table.problems.add("unreadable_log", path=path, error=error.strerror)
             continue
         run = int(name["run"])
-        if log.figure is None:
+        if log.more["figure"] is None:
             table.problems.add("unusable_run", path=path, why=_why(log, windows))
         elif run in case.runs:
             table.problems.add("run_twice", path=path, run=run, case=case.name)
         else:
-            case.runs[run] = log.figure
+            case.runs[run] = log.more["figure"]
     if not logs:
         found = f"; found {names(ignored, 5)}" if ignored else "; the folder is empty"
         table.problems.add("no_result/tree", found=found)
@@ -218,10 +216,11 @@ def read_tree(
 
 
 def _why(log: SpeedLog, windows: int) -> str:
-    if log.windows_of_first_epoch == windows:
+    first = log.more["windows_of_first_epoch"]
+    if first == windows:
         return "there are windows without a finite speed or not in the form 'Batch[n]', or several ranks print"
-    if log.windows_of_first_epoch:
-        return f"{log.windows_of_first_epoch} windows of epoch 0 instead of {windows}"
+    if first:
+        return f"{first} windows of epoch 0 instead of {windows}"
     return "; ".join(problem.message for problem in log.problems) or "no window 'Epoch[0] Batch[n]' with a speed"
 
 

@@ -17,10 +17,10 @@ import datetime
 import json
 import math
 import re
-from typing import Any, Mapping
+from typing import Any
 
 from .machine import real
-from .reading import Kept, LogReader, Problem, finite, names, number, positive, shown, spread
+from .reading import Kept, LogReader, Several, finite, names, number, positive, shown, spread
 from .tables import Patterns
 from .tags import Line
 
@@ -58,26 +58,12 @@ class Windows:
         return shown(self, "rank", "node", **said)
 
 
-@dataclasses.dataclass(frozen=True)
-class SpeedLog:
+class SpeedLog(Several[Windows]):
     """``figure``: DLPerf's figure of this run (samples/s), None if its rule does not apply."""
-
-    sources: tuple[Windows, ...]
-    figure: float | None
-    windows_of_first_epoch: int
-    lines_without_speed: int
-    epochs: Mapping[int, Mapping[str, float | None]]
-    mlperf: Mapping[str, Any]
-    problems: tuple[Problem, ...]
 
     @property
     def good(self) -> bool:
-        return bool(self.sources or "throughput" in self.mlperf) and not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        epochs = [{"epoch": epoch, **figures} for epoch, figures in self.epochs.items()]
-        names_of = ("figure", "windows_of_first_epoch", "lines_without_speed", "sources", "mlperf", "problems")
-        return shown(self, *names_of, ok=self.good, epochs=epochs)
+        return bool(self.parts or "throughput" in self.more["mlperf"]) and not self.problems
 
 
 class Reader(LogReader[SpeedLog]):
@@ -141,9 +127,14 @@ class Reader(LogReader[SpeedLog]):
         problems.add_if(closed < last, "unfinished", epoch=last, closed=closed)
         self.ended(sources or self._throughput.seen)
         first = [source for source in sources if source.first_epoch]
-        figure = self._figure(first[0]) if len(first) == 1 else None
-        windows = sum(source.windows_of_first_epoch for source in sources)
-        return SpeedLog(sources, figure, windows, self._silent, self._epochs, self._mlperf, problems.all())
+        more = {
+            "figure": self._figure(first[0]) if len(first) == 1 else None,
+            "windows_of_first_epoch": sum(source.windows_of_first_epoch for source in sources),
+            "lines_without_speed": self._silent,
+            "epochs": [{"epoch": epoch, **figures} for epoch, figures in self._epochs.items()],
+            "mlperf": self._mlperf,
+        }
+        return SpeedLog("sources", sources, problems.all(), more)
 
     def _figure(self, source: Windows) -> float | None:
         speeds = source.first_epoch

@@ -137,8 +137,8 @@ class NcclLog:
     ``hosts``: all that printed a line of NCCL; ``tagged``: rank in mpirun's tag -> host; ``networks``: process ->
     names; ``relaxed``: processes that named their NICs -> whether with [RO]; ``sockets``: host -> interfaces with their
     addresses; ``environment``: variable -> values; ``edges``: process -> neighbours; ``connected``: process ->
-    (commId, kind of edges) that it says it connected; ``summaries``: process -> last (PXN, GDR) of "Connected all
-    rings", None where the version has none; ``timeouts``: collectives that PyTorch gave up.
+    (commId, kind of edges) that it says it connected; ``summaries``: process -> the last number behind GDR in
+    "Connected all rings", None where the version has none; ``timeouts``: collectives that PyTorch gave up.
     """
 
     lines: int = 0
@@ -156,7 +156,7 @@ class NcclLog:
     environment: dict[str, dict[str, None]] = dataclasses.field(default_factory=_lists)
     edges: dict[Process, dict[Edge, None]] = dataclasses.field(default_factory=_lists)
     connected: dict[Process, dict[tuple[str, str], None]] = dataclasses.field(default_factory=_lists)
-    summaries: dict[Process, tuple[int, int] | None] = dataclasses.field(default_factory=dict)
+    summaries: dict[Process, str | None] = dataclasses.field(default_factory=dict)
     collnet: int = 0
     warnings: dict[str, None] = dataclasses.field(default_factory=dict)
     timeouts: list[dict[str, Any]] = dataclasses.field(default_factory=list)

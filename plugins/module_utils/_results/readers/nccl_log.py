@@ -77,7 +77,6 @@ class Reader(LogReader[NcclLog]):
         self._comms: dict[tuple[Process, str | None], str] = {}  # address of a communicator -> what it is called
         self._channels: dict[tuple[Any, ...], Channel] = {}
         self._complaints: set[Problem] = set()
-        self._alike: collections.Counter[str] = collections.Counter()  # code -> how many of them
         # Prefix and what is behind the number of a channel -> the channel; of a call: None and None.
         self._usual: dict[tuple[bytes, bytes | None], Channel | None] = {}
         self._last: _Record | None = None
@@ -487,8 +486,7 @@ class Reader(LogReader[NcclLog]):
         elif connected := LINES["connected"].match(text):
             log.connected[record.process].setdefault((self._comm(record), str(connected.lastgroup)))
             if rings := LINES["summary"].match(text):
-                summary = None if rings["gdr"] is None else (int(rings["pxn"]), int(rings["gdr"]))
-                log.summaries[record.process] = summary
+                log.summaries[record.process] = rings["gdr"]
 
     def _warning(self, record: _Record) -> None:
         text, process = record.text, record.process.name
@@ -544,9 +542,8 @@ class Reader(LogReader[NcclLog]):
     def _problem(self, name: str, **words: Any) -> None:
         # Each once: NCCL repeats an error for every request that it fails.
         problem = self.problems.worded(name, **words)
-        if problem not in self._complaints and self._alike[problem.code] < _COMPLAINTS:
+        if problem not in self._complaints and self.problems.counts[problem.code] < _COMPLAINTS:
             self._complaints.add(problem)
-            self._alike[problem.code] += 1
             self.problems.put(problem)
 
 

@@ -188,7 +188,8 @@ def judge(table: Table, expected_ranks: int | None, expected_hosts: int | None) 
 
 def _values(table: Table) -> None:
     add_if = table.problems.add_if
-    bad = [row.size for row in table.rows if not all(map(_sane, row.halves))]
+    figures = ((row.size, (half.time_us, half.algbw, half.busbw)) for row in table.rows for half in row.halves)
+    bad = [size for size, said in figures if not all(math.isfinite(value) and value >= 0 for value in said)]
     add_if(bad, "not_finite", sizes=names(dict.fromkeys(bad)))
     # Without a root column the last value is the largest error, which only the closing line judges.
     wrong = [row.size for row in table.rows if row.root is not None and any(half.wrong for half in row.halves)]
@@ -196,10 +197,6 @@ def _values(table: Table) -> None:
     add_if(table.out_of_bounds or table.out_of_bounds_ok is False, "out_of_bounds", count=table.out_of_bounds)
     add_if(table.average_ok is False, "below_minimum", average=table.average_busbw)
     add_if(table.average_busbw == 0 and table.largest and table.largest.busbw == 0, "one_rank")
-
-
-def _sane(half: Half) -> bool:
-    return all(math.isfinite(value) and value >= 0 for value in (half.time_us, half.algbw, half.busbw))
 
 
 def _sizes(table: Table) -> None:

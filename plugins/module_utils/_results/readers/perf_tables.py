@@ -76,10 +76,12 @@ class Reader(PartsReader[Table]):
         if cells[0].lower() in _FIRST:
             self._header, self._table = cells[:64], None
         elif self._header is not None and all(_LINES["rule"].fullmatch(cell) for cell in cells):
-            kind = self._kind()
+            about, device = self._heading, self._item
+            kind = next((kind for kind in ("scoring", "training") if kind in (about or "").lower()), "unknown")
             # DLPerf's tables stand in running text: what is above them is not about them.
-            about = (None, None) if kind == "scaling" else (self._heading, self._item)
-            self._table = self.begin(None, Table(self._header, about[0], kind, about[1]))
+            if self._header[0].lower() == "node_num":
+                about, device, kind = None, None, "scaling"
+            self._table = self.begin(None, Table(self._header, about, kind, device))
         elif self._table is not None:
             columns = self._table.columns
             values = [(name.lower() in _WHOLE and integer(cell)) or number(cell) for name, cell in zip(columns, cells)]
@@ -88,11 +90,6 @@ class Reader(PartsReader[Table]):
                 self._table.problems.add("unreadable_row", row=text[:160])
             elif len(self._table.rows) < _ROWS:
                 self._table.rows.append(tuple(value for value in values if value is not None))
-
-    def _kind(self) -> str:
-        if self._header is not None and self._header[0].lower() == "node_num":
-            return "scaling"
-        return next((kind for kind in ("scoring", "training") if kind in (self._heading or "").lower()), "unknown")
 
 
 def _judge(table: Table) -> None:

@@ -6,6 +6,7 @@ the content of a log, and never calls a log good in which it found nothing.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import ipaddress
@@ -48,7 +49,7 @@ class Problems:
     def __init__(self, reader: str) -> None:
         self._reader = reader
         self._found: list[Problem] = []
-        self._counts: dict[str, int] = {}
+        self.counts: collections.Counter[str] = collections.Counter()  # code -> how many there are
 
     def add(self, name: str, /, **words: Any) -> None:
         """``name``: CODE, or CODE/WHICH where a code has several texts; ``words``: what its text has in braces."""
@@ -66,14 +67,14 @@ class Problems:
 
     def put(self, *problems: Problem) -> None:
         for problem in problems:
-            self._counts[problem.code] = self._counts.get(problem.code, 0) + 1
-            if self._counts[problem.code] <= _PER_CODE:
+            self.counts[problem.code] += 1
+            if self.counts[problem.code] <= _PER_CODE:
                 self._found.append(problem)
 
     def all(self) -> tuple[Problem, ...]:
         more = tuple(
             Problem(code, f"{count - _PER_CODE} more of the kind {code!r}")
-            for code, count in self._counts.items()
+            for code, count in self.counts.items()
             if count > _PER_CODE
         )
         return (*self._found, *more)
@@ -82,7 +83,7 @@ class Problems:
         return len(self._found)
 
     def __contains__(self, code: str) -> bool:
-        return code in self._counts
+        return code in self.counts
 
 
 def picked(thing: Any, *names: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def _speed(log: Any, repeats: int | None, windows: int, dropped: int) -> dict[st
     if files is not None:
         return {"kind": "tree", **mxnet_scaling.read_tree(files, repeats, windows, dropped).as_dict()}
     found = mxnet_speed.read(source_of(log), windows, dropped)
-    if not found.sources and not found.mlperf:
+    if not found.parts and not found.more["mlperf"]:
         printed = mxnet_scaling.read_printed(source_of(log), repeats)
         if printed.parts:
             return {"kind": "printed", **printed.as_dict()}

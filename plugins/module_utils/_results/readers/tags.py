@@ -11,7 +11,6 @@ counted and thrown away), all lines that wait for their end together ``OPEN_LIMI
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
@@ -35,7 +34,6 @@ _FRONT = re.compile(
 _GLUED = re.compile(b"<std" + b"".join(rb"(?<!\n\[1,\d{%d}\]<std)" % digits for digits in (1, 2, 3, 4)))
 
 _LINES = Patterns("tags.yml")
-_words = functools.lru_cache(maxsize=None)(lambda needles: tuple(needle.decode() for needle in needles))
 
 _Source = Tuple[Optional[int], str, bool]  # rank, stream, marked by a tag
 _Tag = Tuple[int, int, _Source]  # start, end
@@ -113,54 +111,53 @@ class Demultiplexer:
         """The end of the output: lines that never got their newline."""
         physical, self._physical = self._physical, b""
         if physical:
-            yield from self._wanted(self._pieces(physical, newline=False))
-        yield from self._wanted(line for source in list(self._open) for line in self._end(source, ended=False))
+            yield from self._pieces(physical, newline=False)
+        for source in list(self._open):
+            yield from self._end(source, ended=False)
 
     def _block(self, block: bytes) -> Iterator[Line]:
         """``block`` begins with a newline that is not part of it and ends with the newline of its last line."""
         position, length = 1, len(block)
         if self._inside is not None:
             position = block.index(b"\n", 1) + 1
-            yield from self._wanted(self._pieces(block[1 : position - 1], newline=True))
+            yield from self._pieces(block[1 : position - 1], newline=True)
         ahead: dict[bytes, int] = {}
         while position < length:
-            start, glued, found = position, position, True
+            start = position
             if self.needles is not None:
-                hit, glued, found = self._next(block, position, ahead)
+                hit = self._next(block, position, ahead)
                 if hit >= length:
                     return
                 start = max(block.rfind(b"\n", 0, hit) + 1, position)
             end = block.index(b"\n", start)
-            line = self._whole(block, start, end) if self.needles is None or glued > end else None
+            line = self._whole(block, start, end)
             if line is None:
-                yield from self._wanted(self._pieces(block[start:end], newline=True))
-            elif found:
+                yield from self._pieces(block[start:end], newline=True)
+            elif self._is_wanted(block[start:end]):
                 yield line
             position = end + 1
 
-    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> tuple[int, int, bool]:
+    def _next(self, block: bytes, position: int, ahead: dict[bytes, int]) -> int:
         """Where the next line is that has a needle, is glued, or goes on with something open.
 
-        With it: where the next glued one is, and whether it is a needle that was found. ``ahead`` remembers, so that
-        nothing is searched twice.
+        ``ahead`` remembers, so that nothing is searched twice.
         """
-        length = len(block)
-        glued = ahead.get(b"", -1)
-        if glued < position:
-            match = _GLUED.search(block, position)
-            ahead[b""] = glued = match.start() if match else length
-        needle_at = length
+        if ahead.get(b"", -1) < position:
+            glued = _GLUED.search(block, position)
+            ahead[b""] = glued.start() if glued else len(block)
         for needle in self.needles or ():
-            found = ahead.get(needle, -1)
-            if found < position:
+            if ahead.get(needle, -1) < position:
                 found = block.find(needle, position)
-                ahead[needle] = found = length if found < 0 else found
-            needle_at = min(needle_at, found)
-        hit = min(needle_at, glued)
-        for source in self._open:
-            found = block.find(_needle(source), position, hit)
+                ahead[needle] = len(block) if found < 0 else found
+        hit = min(ahead.values())
+        for rank, stream, _tagged in self._open:
+            tag = f"<{stream}>:" if rank is None else f",{rank}]<{stream}>:"
+            found = block.find(tag.encode(), position, hit)
             hit = hit if found < 0 else found
-        return hit, glued, hit == needle_at
+        return hit
+
+    def _is_wanted(self, text: bytes | bytearray) -> bool:
+        return self.needles is None or any(needle in text for needle in self.needles)
 
     def _whole(self, block: bytes, start: int, end: int) -> Line | None:
         """The usual line: at most one tag, at its start, and nothing of its source waits. None: it is not that."""
@@ -177,11 +174,6 @@ class Demultiplexer:
             return None
         return Line(rank, name, block[tag.end() : end].decode("utf-8", "replace"))
 
-    def _wanted(self, lines: Iterator[Line]) -> Iterator[Line]:
-        for line in lines:
-            if self.needles is None or line.dropped or any(word in line.text for word in _words(tuple(self.needles))):
-                yield line
-
     def _part(self) -> Iterator[Line]:
         """Take what there is of a physical line that does not end; nothing that may be the start of a tag."""
         cut = len(self._physical) - _TAG_LIMIT
@@ -189,7 +181,7 @@ class Demultiplexer:
             if start < cut < end:
                 cut = end
         text, self._physical = self._physical[:cut], self._physical[cut:]
-        yield from self._wanted(self._pieces(text, newline=False))
+        yield from self._pieces(text, newline=False)
 
     def _pieces(self, physical: bytes, newline: bool) -> Iterator[Line]:
         inside, self._inside = self._inside, None
@@ -229,8 +221,10 @@ class Demultiplexer:
 
     def _end(self, source: _Source, ended: bool = True) -> Iterator[Line]:
         line = self._open.pop(source, None)
-        if line is not None:
-            self._held -= len(line.text)
+        if line is None:
+            return
+        self._held -= len(line.text)
+        if line.dropped or self._is_wanted(line.text):
             yield Line(source[0], source[1], line.text.decode("utf-8", "replace"), line.dropped, ended)
 
     def _evict(self) -> Iterator[Line]:
@@ -255,11 +249,6 @@ def _tags(text: bytes, position: int = 0) -> list[_Tag]:
             rank = int(front["rank"]) if front["rank"] else None
             found.append((front.start(), stream.end(), (rank, stream[1].decode(), True)))
     return found
-
-
-def _needle(source: _Source) -> bytes:
-    rank, stream, _tagged = source
-    return f"<{stream}>:".encode() if rank is None else f",{rank}]<{stream}>:".encode()
 
 
 def lines_of(text: str | bytes) -> list[Line]:
