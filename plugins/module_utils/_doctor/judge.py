@@ -7,19 +7,17 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
-from .._judge.conditions import release
 from .._judge.packs.loader import form
-from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
+from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule, release
 from .alarms import alarms, bare, says
 from .catalogue import catalogue, listed
-from .comparing import REPORTED, compare, put_first
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask
 from .ranking import explained, fault_line, one_per_layer, order
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
-from .suspect import Suspect
+from .suspect import REPORTED, Suspect, compare, put_first
 from .topics import own_words, with_topics
 
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from ... import _yaml_files as yaml_files
-from .. import conditions, words
+from .. import words
 from . import loader, model, predicates
 
 _TYPES: Mapping[str, type] = {"text": str, "flag": bool, "number": int, "list": list, "mapping": dict}
@@ -80,7 +80,7 @@ def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) 
 
 def _when(text: str, signs: Mapping[str, str]) -> Iterator[str]:
     for word in text.split():
-        condition = conditions.parse(word)
+        condition = model.parse(word)
         yield from _unknown("sign", [condition.name] if condition else word.lstrip("!").split("|"), signs)
         if condition and "?P<value>" not in signs.get(condition.name, "?P<value>"):
             yield f"{word}: {condition.name} reads no value. Give its pattern a group of this name."
