@@ -14,11 +14,10 @@ from .catalogue import catalogue, listed
 from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask
-from .ranking import explained, fault_line, one_per_layer, order
+from .ranking import explained, fault_line, one_per_layer, order, own_words, with_topics
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
 from .suspect import REPORTED, Suspect, compare, put_first
-from .topics import own_words, with_topics
 
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
 _FIGURES = re.compile(r"\w*\d[\w.]*")  # lines that differ in these alone are shown once

@@ -15,7 +15,7 @@ from typing import Callable, Iterable, Match, Sequence, Union
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
 from .._judge.words import Index, Way, letters_of, way_of, ways_of
-from . import fabric, facts
+from . import facts
 from .alarms import alarm_ways, alarms, bare, says, says_failure
 from .bundle import Piece
 from .completeness import ended_well
@@ -102,9 +102,9 @@ class Reading:
         self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
-        whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
-        text = b"\n".join(piece.start(fabric.LARGEST)).decode("utf-8", "replace") if whole else ""
-        found = whole.read(text) if whole else None
+        whole = facts.is_whole(piece.name)
+        text = b"\n".join(piece.start(facts.LARGEST)).decode("utf-8", "replace") if whole else ""
+        found = facts.read(piece.name, text) if whole else None
         if found is None:
             self._log(Piece(piece.name, iter((text.encode(),))) if whole else piece)
             return
