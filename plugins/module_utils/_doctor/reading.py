@@ -18,7 +18,6 @@ from .._judge.words import Index, Way, letters_of, way_of, ways_of
 from . import facts
 from .alarms import alarm_ways, alarms, bare, says, says_failure
 from .bundle import Piece
-from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
 from .readers import TableReader, reader_signs
@@ -234,7 +233,7 @@ class Reading:
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""
-        ended = ended_well(self.jobs)
+        ended = {job.file for job in self.jobs if job.well}
         few = self.spoken and not any(entry.sign.kind in HARMLESS for entry in self.seen.values())
         hits = [*self.alarms, *(hit for hit in self.hints if hit.file not in ended and (hit.placed or few))]
         return sorted(self._left(hits), key=lambda hit: hit.line)
