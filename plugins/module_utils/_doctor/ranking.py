@@ -5,7 +5,6 @@ Where no rule says more: what the nouns of a person's lines are about, and the l
 
 from __future__ import annotations
 
-import re
 from typing import Any, Iterable, Iterator
 
 from .._judge.packs.loader import form
@@ -19,7 +18,6 @@ from .suspect import EVIDENCE, Suspect
 _OF_ONE_HOST = ("gpu_hardware", "gpu_driver")
 _LAST = 6  # lines of a text in which a program says why it ended
 _NARROW, _BROAD, _LATER = 1.0, 0.5, 0.1  # weights: what a topic is about first, and what else it may be
-_SOURCE = "the words of the field: what a line that no rule knows is about"
 
 
 def order(finding: Suspect) -> tuple[Any, ...]:
@@ -146,9 +144,8 @@ def own_words(reading: Reading) -> list[Suspect]:
 def _about(lines: Iterable[Hit]) -> Iterator[Suspect]:
     kept = [line for line in lines if not form("routine").search(line.quote)]
     telling = [(line, form("source_line").sub("", line.quote)) for line in kept]
-    for topic in catalogue().topics:
-        hits = [line for line, text in telling if re.search(topic.text, text, re.I)]
-        rule = Rule(f"topic_{topic.name}", f"topic_{topic.name}", topic.causes, _SOURCE)
-        for place, cause in enumerate(topic.causes if hits else ()):
-            weight = _LATER if place else _BROAD if topic.broad else _NARROW
+    for rule, sign in catalogue().topics.items():
+        hits = [line for line, text in telling if sign.heard(text)]
+        for place, cause in enumerate(rule.causes if hits else ()):
+            weight = _LATER if place else _BROAD if sign.alone else _NARROW
             yield Suspect(catalogue().causes[cause], weight, hits[:2], [rule])

@@ -85,9 +85,9 @@ class Look:
 class Sign:
     """A line matches ``text``; if there is a ``test``, its figures do, too. The group ``value`` is compared between
     hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``: what wraps
-    any error; heard only where nothing else on its line says more. ``product``: whose release it reads. ``ended``:
-    heard only in a job that is known to have ended well. ``again``: it works again, so far; of what is below it, it
-    says nothing."""
+    any error; heard only where nothing else on its line says more; as a topic, what any suffering machine says.
+    ``product``: whose release it reads. ``ended``: heard only in a job that is known to have ended well. ``again``: it
+    works again, so far; of what is below it, it says nothing."""
 
     name: str
     text: str
@@ -193,14 +193,3 @@ class Cause:
     interrupts: str = "nothing"
     cost: int = 1
     refuted_by: tuple[Rule, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Topic:
-    """What a line is about where no rule knows its words. ``broad``: it says little more than that it is about
-    machines; whatever suffers says as much."""
-
-    name: str
-    text: str
-    causes: tuple[str, ...]
-    broad: bool
