@@ -14,7 +14,7 @@ import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from .._judge.packs.loader import form
-from .._judge.settled import SLACK, known_from, utc
+from .._judge.xids import SLACK, known_from, utc
 from .bundle import Piece
 from .host_output import booted, sections
 

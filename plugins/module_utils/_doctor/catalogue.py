@@ -14,24 +14,26 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .. import _yaml_files as yaml_files
 from .._judge.packs import loader, predicates
-from .._judge.packs.model import FACT, FAULT, GOOD, LIKELY, NORMAL, Cause, Look, Rule, Sign, Topic
+from .._judge.packs.model import FACT, FAULT, GOOD, LIKELY, NORMAL, Cause, Look, Rule, Sign
 from .._results.launch.causes import rules as launch_rules
 
 # What the signs of a folder are, unless they say so themselves.
 _KINDS = {loader.CAUSES: FAULT, loader.SYMPTOMS: FAULT, loader.FACTS: FACT, loader.NOISE: NORMAL, loader.NORMAL: GOOD}
+_WORDS_OF_FIELD = "the words of the field: what a line that no rule knows is about"
 _OF_CAUSE = {field.name for field in dataclasses.fields(Cause)} - {"id", "layer"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
-    """``compares``: rules whose signs are compared between hosts: the values of one, or which of several a host has."""
+    """``compares``: rules whose signs are compared between hosts: the values of one, or which of several a host has;
+    ``topics``: what a line is about where no rule knows its words, each with its sign."""
 
     causes: Mapping[str, Cause]
     signs: tuple[Sign, ...]
     rules: tuple[Rule, ...]
     compares: tuple[Rule, ...]
     looks: tuple[Look, ...]
-    topics: tuple[Topic, ...]
+    topics: Mapping[Rule, Sign]
     lists: Mapping[str, Any]
 
 
@@ -80,10 +82,7 @@ def _built(packs: loader.Packs) -> Catalogue:
         (*sorted(rules, key=lambda rule: place_of_rule[rule.id]), *runs),
         tuple(compares),
         tuple(Look(name, **entry) for name, entry in packs.lists["looks"].items()),
-        tuple(
-            Topic(name, packs.pattern(entry["match"]), tuple(entry["causes"]), entry.get("broad", False))
-            for name, entry in packs.lists["topics"].items()
-        ),
+        dict(_topic(name, entry, packs) for name, entry in packs.lists["topics"].items()),
         packs.lists["suspects"],
     )
 
@@ -109,6 +108,11 @@ def _sign(name: str, entry: Mapping[str, Any], kind: str, packs: loader.Packs) -
         re.compile(rf"(?:^|/){entry['piece']}/") if "piece" in entry else None,
         **{key: entry[key] for key in ("alone", "product", "ended", "again") if key in entry},
     )
+
+
+def _topic(name: str, entry: Mapping[str, Any], packs: loader.Packs) -> tuple[Rule, Sign]:
+    sign = Sign(f"topic_{name}", packs.pattern(entry["match"]), alone=entry.get("broad", False))
+    return Rule(sign.name, sign.name, tuple(entry["causes"]), _WORDS_OF_FIELD), sign
 
 
 def _rule(name: str, cause: str, *, also: Sequence[str] = (), explains: Sequence[str] = (), **fields: Any) -> Rule:

@@ -36,16 +36,6 @@ def gaps(records: Sequence[Record], partial: Iterable[str] = (), sound: bool = F
     return found
 
 
-def ended_well(records: Iterable[Record]) -> set[str]:
-    """Pieces in which a job came to its end, and none did not."""
-    return {record.file for record in records if record.well}
-
-
-def ends(records: Sequence[Record]) -> list[str]:
-    """What came to its end."""
-    return list(dict.fromkeys(f"{record.file}: {end}" for record in records for end in record.ends))[:8]
-
-
 def _gpus(records: Sequence[Record]) -> Iterator[Gap]:
     jobs: dict[str, dict[str, set[int]]] = {}
     cards: dict[str, int] = {}

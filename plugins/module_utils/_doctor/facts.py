@@ -1,6 +1,8 @@
-"""What roles and runs read of devices, as facts: pieces of JSON, a fact a line. Pure.
+"""JSON, which no pattern reads: facts that roles and runs read of devices, a fact a line, and fabric.json. Pure.
 
-No pattern reads them: ``readings.yml`` says which signs a value is. What was not read is no fact.
+``readings.yml`` says which signs a value is; what was not read is no fact. Each fault of the fabric check (role fabric)
+is a sign, with its place; line by line, what its report says of a sound fabric ("missing", "nothing found") would be
+trouble.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ from .._judge.packs import loader
 from .._judge.xids import numbers
 from .seen import Hit
 
-PIECE = re.compile(r"(?:^|/)facts/[\w-]+\.json$")
+LARGEST = 64 << 20  # of a fabric.json: 1,000 hosts with 8 GPUs each are 4 MB
+_FACTS = re.compile(r"(?:^|/)facts/[\w-]+\.json$")
+_FABRIC = re.compile(r"(?:^|/)fabric[^/]*\.json$")
+_ANYTHING = "other"
+_WIDE = ("rail", "switch", "fabric")  # kinds of places that no host names
+_DEVICE = re.compile(r"\(([^()]+)\)")
 SILENT = "answer"  # the name of a piece with the reason why there is nothing
 
 
@@ -65,10 +72,18 @@ def written(folder: str, facts: Iterable[Fact]) -> dict[str, str]:
     return {name: "[\n" + ",\n".join(rows) + "\n]\n" for name, rows in found.items()}
 
 
-def read(text: str) -> list[Hit] | None:
-    """None: these are no facts. A sign ``trouble`` is a line that looks like trouble, and no rule knows it."""
+def is_whole(name: str) -> bool:
+    """Whether a piece of this name is read as a whole."""
+    return bool(_FABRIC.search(name) or _FACTS.search(name))
+
+
+def read(name: str, text: str) -> list[Hit] | None:
+    """None: it is not what its name says. A sign ``trouble`` looks like trouble, and no rule knows it."""
     try:
-        facts = [Fact(str(row["thing"]), row["value"], str(row.get("device", ""))) for row in json.loads(text)]
+        given = json.loads(text)
+        if _FABRIC.search(name):
+            return _checked(text, given)
+        facts = [Fact(str(row["thing"]), row["value"], str(row.get("device", ""))) for row in given]
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return [
@@ -77,6 +92,41 @@ def read(text: str) -> list[Hit] | None:
         for sign, test in _entry(fact.thing)["signs"].items()
         if _is(fact.value, test)
     ]
+
+
+def _checked(text: str, report: Any) -> list[Hit] | None:
+    if not isinstance(report, dict) or not isinstance(report.get("faults"), list) or "rails" not in report:
+        return None
+    found = [each for fault in report["faults"] if isinstance(fault, Mapping) for each in _fault(text, fault)]
+    if report.get("complete") is not True:
+        lacking = ", ".join(map(str, report.get("missing") or ())) or "some measurements"
+        found.append(Hit("checked_partly", 1, f"the fabric check did not see everything: no answer from {lacking}"))
+    measured = [each for each in (report.get("measured") or {}).values() if isinstance(each, Mapping)]
+    if not found and report.get("ok") is True and any(each.get("tests") for each in measured):
+        said = f"fabric check: {len(report.get('hosts') or ())} hosts, {report['rails']} rail(s), nothing found"
+        found.append(Hit("checked_sound", 1, said))
+    return found
+
+
+def _fault(text: str, fault: Mapping[str, Any]) -> Iterator[Hit]:
+    thing, kind, place = (str(fault.get(key) or "") for key in ("thing", "kind", "place"))
+    quote = f"{place}: {thing}: {fault.get('found')}; {fault.get('remedy')}"
+    where = text.find(json.dumps(place))
+    line = text.count("\n", 0, max(0, where)) + 1
+    hosts = [str(host) for host in fault.get("hosts") or ()] if kind not in _WIDE else []
+    device = _DEVICE.search(place)
+    for host in hosts or [""]:
+        yield Hit(_name(thing, kind), line, quote, host, device[1] if device and hosts else place)
+
+
+def _name(thing: str, kind: str) -> str:
+    """Of the sign."""
+    table = loader.load().lists["readers"]
+    if thing in ("slow", "dead"):
+        return f"checked_{table['measured'].get(kind, _ANYTHING)}"
+    name = table["things"].get(thing, _ANYTHING)
+    wide = f"checked_wide_{name}"
+    return wide if kind in _WIDE and wide in table["signs"] else f"checked_{name}"
 
 
 def pieces(name: str, value: Mapping[str, Any]) -> dict[str, str]:

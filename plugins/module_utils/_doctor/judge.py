@@ -7,26 +7,24 @@ import dataclasses
 import re
 from typing import Any, Iterable
 
-from .._judge.conditions import release
 from .._judge.packs.loader import form
-from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule
+from .._judge.packs.model import CANDIDATE, CERTAINTIES, ECHO, FACT, FAULT, HARMLESS, PROVEN, Rule, release
 from .alarms import alarms, bare, says
 from .catalogue import catalogue, listed
-from .comparing import REPORTED, compare, put_first
-from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, ended_well, ends, gaps
+from .completeness import CANNOT_TELL, FAULTY, HEALTHY, NO_FAULT_SEEN, gaps
 from .pace import Gap
 from .questions import general, looks_done, open_causes, settled, to_ask
-from .ranking import explained, fault_line, one_per_layer, order
+from .ranking import explained, fault_line, one_per_layer, order, own_words, with_topics
 from .reading import PER_FORM, Reading
 from .seen import Heard, Hit
-from .suspect import Suspect
-from .topics import own_words, with_topics
+from .suspect import REPORTED, Suspect, compare, put_first
 
 _ELSEWHERE = re.compile(r"(?:^|/)(?:switches|esxi|vms)/")
 _FIGURES = re.compile(r"\w*\d[\w.]*")  # lines that differ in these alone are shown once
 _SHOWN = 8  # findings of an answer
 _CANDIDATES = 2  # of a log in which nothing is certain
 _GAPS = 16
+_ENDS = 8  # of jobs, that are shown
 _VAGUE = 0.3
 _UNSPECIFIC = 0.5
 _OUTLIVED = ("hang", "nccl_trail")
@@ -101,7 +99,7 @@ def answer(
         "line": line.as_dict() if line and verdict in (FAULTY, CANNOT_TELL) else {},
         "next": [dataclasses.asdict(question) for question in questions] if verdict != HEALTHY else [],
         "asked": asked if verdict not in (HEALTHY, NO_FAULT_SEEN) else [],
-        "shown": ends(reading.jobs),
+        "shown": list(dict.fromkeys(f"{job.file}: {end}" for job in reading.jobs for end in job.ends))[:_ENDS],
         "not_shown": [dataclasses.asdict(gap) for gap in lacking[:_GAPS]],
         "unknown": [hit.as_dict() for hit in unread],
         "notes": [*notes, *(note for job in reading.jobs for note in job.notes), *skipped],
@@ -220,7 +218,7 @@ def _forget(reading: Reading, slow: set[str]) -> None:
     """Drop what is no trouble where a job came to its end and is not ``slow``: the word "hang", NCCL's returns,
     and what was said before that end in lines that their program calls no trouble, that warn of a slow job, or that a
     host was not there yet, which has taken part. What a library did not need stays a question."""
-    well = ended_well(reading.jobs) - slow
+    well = {job.file for job in reading.jobs if job.well} - slow
     met = {host.split(".")[0] for job in reading.jobs for hosts in job.devices.values() for host in hosts}
     ends = {record.file: record.outlived for record in reading.jobs if record.file in well}
     lone = {*listed("lone")} - {name for rule in catalogue().rules if reading.seen.fires(rule) for name in rule.names}

@@ -15,10 +15,9 @@ from typing import Callable, Iterable, Match, Sequence, Union
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
 from .._judge.words import Index, Way, letters_of, way_of, ways_of
-from . import fabric, facts
+from . import facts
 from .alarms import alarm_ways, alarms, bare, says, says_failure
 from .bundle import Piece
-from .completeness import ended_well
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
 from .readers import TableReader, reader_signs
@@ -102,9 +101,9 @@ class Reading:
         self._dull: set[bytes] = set()
 
     def piece(self, piece: Piece) -> None:
-        whole = next((reader for reader in (fabric, facts) if reader.PIECE.search(piece.name)), None)
-        text = b"\n".join(piece.start(fabric.LARGEST)).decode("utf-8", "replace") if whole else ""
-        found = whole.read(text) if whole else None
+        whole = facts.is_whole(piece.name)
+        text = b"\n".join(piece.start(facts.LARGEST)).decode("utf-8", "replace") if whole else ""
+        found = facts.read(piece.name, text) if whole else None
         if found is None:
             self._log(Piece(piece.name, iter((text.encode(),))) if whole else piece)
             return
@@ -234,7 +233,7 @@ class Reading:
 
     def troubled(self) -> list[Hit]:
         """Alarms; and hints of a few lines or a host's own piece, unless a job came to its end there."""
-        ended = ended_well(self.jobs)
+        ended = {job.file for job in self.jobs if job.well}
         few = self.spoken and not any(entry.sign.kind in HARMLESS for entry in self.seen.values())
         hits = [*self.alarms, *(hit for hit in self.hints if hit.file not in ended and (hit.placed or few))]
         return sorted(self._left(hits), key=lambda hit: hit.line)

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
-from .._judge.settled import Known, known_from, of_host
+from .._judge.xids import Known, known_from, of_host
 from .._site import path_nic, path_switch
 from . import facts, host_output
 from .facts import Fact

@@ -6,8 +6,7 @@ import dataclasses
 import re
 from typing import Any, Dict, Iterable
 
-from .._judge.conditions import Condition
-from .._judge.packs.model import FACT, FAULT, Rule, Sign
+from .._judge.packs.model import FACT, FAULT, Condition, Rule, Sign
 from .catalogue import listed
 
 _KEPT = 6  # hits of one sign that are kept whole; the others are counted

@@ -11,7 +11,7 @@ import math
 from typing import Any, Mapping, Sequence
 
 from .._judge.sentences import refusal
-from .._judge.settled import known_from
+from .._judge.xids import known_from
 from .._layer import RefusedError
 from .._results.readers.tags import by_rank
 from . import counters, judge, reach, readings, report, schedule, wire

@@ -11,8 +11,7 @@ import dataclasses
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding, text_table
-from .._judge.settled import Known, Xids, counted, of_host, outlived
-from .._judge.xids import sentence
+from .._judge.xids import Known, Xids, counted, of_host, outlived, sentence
 from .._results.readers.reading import names as listed
 from .._yaml_files import Beside
 from .judge import Place

@@ -23,10 +23,6 @@ Probe = Mapping[str, Any]
 Property = Callable[[Directed, Probe], Optional[bool]]
 
 
-def remedy(code: str) -> str:
-    return FAULTS.say(code)["remedy"]
-
-
 def faults(fabric: Fabric, got: Replies, *, tos: int, netdevs: Mapping[int, str], mtu: int) -> list[Finding]:
     said = _Said(fabric, got, tos, netdevs)
     found = [

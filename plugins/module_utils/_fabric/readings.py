@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
 from .._judge.sentences import refusal
-from .._judge.settled import Known
+from .._judge.xids import Known
 from .._layer import RefusedError
 from .._results.readers.reading import number, short
 from .gpus import Gpus, judge

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 from .._judge.finding import Finding, text_table
 from .judge import Place, Places, Sample
 from .model import Fabric, by_key
-from .reach import remedy
+from .reach import FAULTS
 from .wire import Failure
 
 MOST_CELLS = 128  # hosts along an edge of the heat map; more are put together
@@ -37,7 +37,7 @@ def accusation(fabric: Fabric, place: Place, bandwidth: bool, failures: Sequence
     what = "bandwidth" if bandwidth else "speed of answering"
     bad = "without a result" if place.dead else f"bad, {100 * place.ratio:.0f} % of the others' {what}"
     text = f"{place.bad} of {place.tests} measurements {bad}{why}"
-    return Finding(place, "dead" if place.dead else "slow", text, remedy(f"slow_{place.kind}"))
+    return Finding(place, "dead" if place.dead else "slow", text, FAULTS.say(f"slow_{place.kind}")["remedy"])
 
 
 def fault_rows(fabric: Fabric, faults: Sequence[Finding]) -> list[dict[str, Any]]:

@@ -58,16 +58,11 @@ class Tournament(Sequence[Pair]):
 
 
 Sweep = Union[Tournament, tuple[Pair, ...]]
+Round = tuple[Sweep, ...]  # what runs at the same time: one sweep per rail
 
 
-@dataclasses.dataclass(frozen=True)
-class Round:
-    """What runs at the same time: one sweep per rail."""
-
-    sweeps: tuple[Sweep, ...]
-
-    def pairs(self) -> list[Pair]:
-        return [pair for sweep in self.sweeps for pair in (sweep.real() if isinstance(sweep, Tournament) else sweep)]
+def pairs(sweeps: Round) -> list[Pair]:
+    return [pair for sweep in sweeps for pair in (sweep.real() if isinstance(sweep, Tournament) else sweep)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +107,7 @@ def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once
     hosts, rails = len(fabric.hosts), range(fabric.rails)
     total = tournament_rounds(hosts)
     if form == "bisection":
-        made = [Round(_bisection(fabric, turn)) for turn in range(min(4, max(1, hosts // 2)))]
+        made = [_bisection(fabric, turn) for turn in range(min(4, max(1, hosts // 2)))]
     else:
         count = total if form == "full" else quick_rounds(hosts)
         stride = max(1, total // fabric.rails)
@@ -121,14 +116,13 @@ def rounds(fabric: Fabric, form: str, *, cross_rail: bool = False, rails_at_once
         if cross_rail:
             starts += [([shift * total // fabric.rails] * fabric.rails, shift) for shift in rails[1:]]
         made = [
-            Round(tuple(Tournament(fabric, rail, numbers[rail] % total, shift) for rail in rails))
-            for numbers, shift in starts
+            tuple(Tournament(fabric, rail, numbers[rail] % total, shift) for rail in rails) for numbers, shift in starts
         ]
     step = rails_at_once or fabric.rails
-    return [Round(each.sweeps[first : first + step]) for each in made for first in range(0, fabric.rails, step)]
+    return [each[first : first + step] for each in made for first in range(0, fabric.rails, step)]
 
 
-def _bisection(fabric: Fabric, turn: int) -> tuple[Sweep, ...]:
+def _bisection(fabric: Fabric, turn: int) -> Round:
     """Halves as they stand in the list: hosts of one switch should stand together."""
     half = len(fabric.hosts) // 2
     sweeps = []
@@ -152,8 +146,8 @@ def pack(tests: Iterable[Pair], fabric: Fabric, limit: int) -> list[Round]:
             members.append([])
         busy[place].update(pair)
         members[place].append(pair)
-    by_rail = [by_key((tuple(map(fabric.rail_of, pair)), pair) for pair in pairs) for pairs in members]
-    return [Round(tuple(tuple(found) for _rails, found in sorted(rails.items()))) for rails in by_rail]
+    by_rail = [by_key((tuple(map(fabric.rail_of, pair)), pair) for pair in found) for found in members]
+    return [tuple(tuple(found) for _rails, found in sorted(rails.items())) for rails in by_rail]
 
 
 def cost(
@@ -170,7 +164,7 @@ def cost(
     tests = gigabytes = 0.0
     rates = [fabric.port(nic).rate for nic in range(len(fabric.hosts) * fabric.rails)]
     for each in plan:
-        for one, other in each.pairs():
+        for one, other in pairs(each):
             tests += programs
             gigabytes += bandwidth * seconds * min(rates[one], rates[other]) / 8
     return Cost(len(plan), follow_up, int(tests), (len(plan) + follow_up) * programs * (seconds + startup), gigabytes)

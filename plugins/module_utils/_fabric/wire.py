@@ -36,7 +36,7 @@ def encode(
         ],
         "rails": fabric.rails,
         "absent": sorted(fabric.absent),
-        "rounds": [[_sweep(sweep) for sweep in each.sweeps] for each in rounds],
+        "rounds": [[_sweep(sweep) for sweep in each] for each in rounds],
         **settings,
     }
     text = base64.b64encode(zlib.compress(json.dumps(plan, separators=(",", ":")).encode(), 9)).decode()
@@ -132,7 +132,7 @@ def measured(rounds: Sequence[Round], programs: int, got: Replies, before: Measu
                 result.failures.append(Failure(client, server, why))
     for turn, each in enumerate(rounds):
         for step in range(programs):
-            for sweep in each.sweeps:
+            for sweep in each:
                 row = [values.get((turn, step, *pair), math.nan) for pair in sweep]
                 result.seen[step].append(Sample(sweep, row))
     return result

@@ -6,7 +6,7 @@ import dataclasses
 import ipaddress
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from .._layer import RefusedError
+from .._judge.sentences import refusal
 from .._results.figures.detours import Detour
 from .._results.figures.limits import Comparison
 from .._results.figures.speed import Speed
@@ -164,13 +164,7 @@ def networks(given: Any) -> tuple[str, ...]:
         try:
             ipaddress.ip_network(part, strict=False)
         except ValueError as error:
-            raise RefusedError(
-                f"not a network ({error})",
-                host="report",
-                thing="rdma_networks or cluster_network",
-                value=part,
-                remedy="give it as 10.0.0.0/24",
-            ) from error
+            raise refusal("networks_of_report", part, error=error) from error
     return found
 
 

@@ -220,5 +220,6 @@ def test_what_a_setting_means_beside_what_makes_it_right(piece: str, line: str, 
 def test_the_power_policy_that_vcenter_shows_is_that_host_s() -> None:
     row = {"asked": "esx01", "problem": "", "connection": "connected", "power_policy": "Low Power"}
     texts = facts.pieces("vcenter", {"hosts": [row, {**row, "asked": "esx02", "power_policy": None}]})
-    assert [found.sign for found in facts.read(texts["esxi/esx01/vcenter/facts/power.json"]) or ()] == ["esxi_power"]
+    name = "esxi/esx01/vcenter/facts/power.json"
+    assert [found.sign for found in facts.read(name, texts[name]) or ()] == ["esxi_power"]
     assert "esxi/esx02/vcenter/facts/power.json" not in texts

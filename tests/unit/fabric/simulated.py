@@ -81,7 +81,7 @@ class Fabricated:
 
     def measure(self, rounds: Sequence[schedule.Round], *, printed: bool = False) -> list[judge.Sample]:
         """All values of a plan are drawn at once; each sweep gets a view of its own."""
-        sweeps = [sweep for each in rounds for sweep in each.sweeps]
+        sweeps = [sweep for each in rounds for sweep in each]
         lengths = [len(sweep) for sweep in sweeps]
         if not any(lengths):
             return []

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric.check import next_part
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import settled
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import table
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge import xids
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
 
 from tests.unit.fabric.test_check import site, whole
@@ -137,7 +136,7 @@ def test_a_gpu_of_another_model_is_not_compared() -> None:
     assert gpus.judge(HOSTS, readings(gpu02=host(other))).faults == ()
 
 
-@pytest.mark.parametrize("xid", [entry.number for entry in table().values() if not entry.goes_on])
+@pytest.mark.parametrize("xid", [entry.number for entry in xids.table().values() if not entry.goes_on])
 def test_an_xid_that_stops_the_gpu_is_a_fault(xid: int) -> None:
     told = host(xids=[{"bus": "0000:1d:00.0", "xid": xid, "count": 2}])
     (fault,) = gpus.judge(HOSTS, readings(gpu02=told)).faults
@@ -166,7 +165,7 @@ NAMED = "gpu02/0000:1d:00.0/79/2026-01-31T09:30:00Z"
 
 
 def judged(entry: dict[str, Any], *known: str, **rest: Any) -> gpus.Gpus:
-    return gpus.judge(HOSTS, readings(gpu02=host(xids=[entry], **rest)), settled.known_from(known))
+    return gpus.judge(HOSTS, readings(gpu02=host(xids=[entry], **rest)), xids.known_from(known))
 
 
 def test_a_driver_that_was_loaded_again_and_shows_the_gpu_settles_an_xid() -> None:
@@ -211,7 +210,7 @@ def test_a_log_without_times_leaves_a_restart_as_the_way_on() -> None:
 
 
 def test_what_is_in_no_log_any_more_is_to_be_taken_out() -> None:
-    known = settled.known_from([NAMED])
+    known = xids.known_from([NAMED])
     (note,) = gpus.judge(HOSTS, readings(), known).notes
     assert note == f"fabric_known_xids: {NAMED} is not in the log of gpu02 any more, take it out"
     for unread in (host(xids=None), {}):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.catalogue import catalogue
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor.doctor import diagnose
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.conditions import parse
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs.model import parse
 
 from tests.unit.judge.test_packs import CAUSE, SOUND, problems
 

@@ -21,7 +21,6 @@ MAY = {
     "_judge/finding.py Finding": "the finding",
     "_judge/packs/model.py Rule": "the rule, with the words of a failed run",
     "_judge/packs/model.py Cause": "what a rule names: its fix is the remedy of every finding of this cause",
-    "_judge/packs/model.py Topic": "a word of the field in a line that no rule knows; it is sure of nothing",
     "_doctor/facts.py Fact": "the fact: what was read of a device, typed",
     "_doctor/catalogue.py Catalogue": "all causes, signs and rules",
     "_doctor/pace.py Gap": "what was not read of a job: there is no trouble and no remedy in it",

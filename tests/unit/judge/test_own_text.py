@@ -72,7 +72,7 @@ def test_no_pattern_meets_what_was_read_as_types(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(reading.Reading, "_line", met)
     texts = written()
     assert len(texts) > 25 and sum(MARK in text for text in texts.values()) > 10
-    assert all(facts.PIECE.search(name) for name in texts), sorted(texts)
+    assert all(facts.is_whole(name) for name in texts), sorted(texts)
     answer = doctor.diagnose(None, texts)
     causes = {finding["cause"] for finding in answer["findings"]}
     assert {"gpu_fault", "switch_pfc"} <= causes, causes
@@ -96,8 +96,8 @@ def test_each_fact_has_a_line_of_its_own_by_which_it_is_quoted() -> None:
 
 @pytest.mark.parametrize("text", ["no json", '{"thing": 1}', '[{"name": "x"}]', "[1]", '["thing"]', '[{"thing": "x"}]'])
 def test_another_file_of_this_name_is_a_log(text: str) -> None:
-    assert facts.read(text) is None
     name = "hosts/gpu01/facts/custom.json"
+    assert facts.read(name, text) is None
     log = f"{text}\nNVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
     assert [each["cause"] for each in doctor.diagnose(None, {name: log})["findings"]] == ["gpu_fault"]
 
@@ -131,8 +131,8 @@ def test_another_file_of_this_name_is_a_log(text: str) -> None:
     ],
 )
 def test_signs_of_a_value(thing: str, value: Any, signs: set[str]) -> None:
-    (text,) = facts.written("hosts/gpu01", [facts.Fact(thing, value)]).values()
-    assert {found.sign for found in facts.read(text) or ()} == signs
+    ((name, text),) = facts.written("hosts/gpu01", [facts.Fact(thing, value)]).items()
+    assert {found.sign for found in facts.read(name, text) or ()} == signs
 
 
 LOCAL, GLOBAL = "fe80:0000:0000:0000:0a00:27ff:fe00:0001", "0000:0000:0000:0000:0000:ffff:c000:0201"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.rocemesh.multinode.plugins.module_utils import _yaml_files as yaml_files
-from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, fabric, job_output, readers
+from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import catalogue, facts, job_output, readers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.packs import lint, loader, predicates
 
 from tests.unit.decisions import decide
@@ -58,7 +58,7 @@ def test_packs_of_the_collection_have_no_problem() -> None:
 
 def test_readers_yml_names_only_signs_of_readers() -> None:
     listed = yaml_files.read(loader.FOLDER / "readers.yml")
-    said = {text for part in (readers, job_output, fabric) for text in re.findall(r'"(\w+)"', inspect.getsource(part))}
+    said = {text for part in (readers, job_output, facts) for text in re.findall(r'"(\w+)"', inspect.getsource(part))}
     said |= {f"checked_{name}" for name in {*listed["measured"].values(), *listed["things"].values(), "other"}}
     said |= typed_signs()
     assert [name for name in listed["signs"] if name.replace("wide_", "") not in said] == []

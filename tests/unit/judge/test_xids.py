@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._doctor import doctor, run_facts
 from ansible_collections.rocemesh.multinode.plugins.module_utils._fabric import gpus
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.settled import known_from
-from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import table
+from ansible_collections.rocemesh.multinode.plugins.module_utils._judge.xids import known_from, table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._nic.gpu_health import parse_xids
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node

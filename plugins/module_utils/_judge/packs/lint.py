@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from ... import _yaml_files as yaml_files
-from .. import conditions, words
+from .. import words
 from . import loader, model, predicates
 
 _TYPES: Mapping[str, type] = {"text": str, "flag": bool, "number": int, "list": list, "mapping": dict}
@@ -80,7 +80,7 @@ def _cause(data: Mapping[str, Any], signs: Mapping[str, str], causes: set[str]) 
 
 def _when(text: str, signs: Mapping[str, str]) -> Iterator[str]:
     for word in text.split():
-        condition = conditions.parse(word)
+        condition = model.parse(word)
         yield from _unknown("sign", [condition.name] if condition else word.lstrip("!").split("|"), signs)
         if condition and "?P<value>" not in signs.get(condition.name, "?P<value>"):
             yield f"{word}: {condition.name} reads no value. Give its pattern a group of this name."
@@ -117,7 +117,7 @@ def _sign(sign: Mapping[str, Any], packs: loader.Packs) -> Iterator[str]:
             words.ways_of(pattern.pattern)
         except ValueError as error:
             yield f"{error}. Write a word that each line has."
-        if runs_away(pattern.pattern):
+        if _runs_away(words.parser.parse(pattern.pattern, re.IGNORECASE)):
             yield f"{text!r} repeats what repeats itself: it could take hours. Bound the inner repeat."
         fits = {sample for sample in said if pattern.search(sample)}
         if not fits:
@@ -147,13 +147,9 @@ def _taken(sign: Mapping[str, Any], lines: Iterable[Any], packs: loader.Packs) -
     return [text for text, match in matches if match and (test is None or test(match))]
 
 
-def runs_away(pattern: str) -> bool:
+def _runs_away(parsed: Any) -> bool:
     """A repeat without end inside of a repeat without end, and nothing fixed between two rounds of it."""
-    return _nested(words.parser.parse(pattern, re.IGNORECASE))
-
-
-def _nested(parsed: Any) -> bool:
-    return any(_nested(body) or (endless and _soft(body)) for endless, body in _bodies(parsed))
+    return any(_runs_away(body) or (endless and _soft(body)) for endless, body in _bodies(parsed))
 
 
 def _soft(parsed: Any) -> bool:

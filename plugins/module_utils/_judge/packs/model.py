@@ -6,16 +6,20 @@ A *sign* is something that a line says. A *cause* is what may be wrong, where on
 How sure a rule may be. ``proven``: the line states the cause with its figures (a limit and the value above it).
 ``likely``: the line states the cause, or two facts that do not follow from each other agree. Everything else is a
 ``candidate``: a single message that several faults print names none of them.
+
+*Conditions* are on what signs read: ``release_nccl<2.26.5``, ``crash_frame~ncclCommAbort``; NAME WAY VALUE without a
+space. Figures and releases are compared number by number; ``~`` searches a pattern. VALUE may be a sign, too: ``==``
+holds if all values of both are equal, ``=`` if one is, ``!=`` if two of them differ. Any other condition holds if it
+does for one value. NAME==NAME and NAME!=NAME compare hosts.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import re
-from typing import Callable, Mapping, Match, Pattern, Sequence
-
-from ..conditions import Condition, parse
+from typing import Any, Callable, Mapping, Match, Pattern, Sequence
 
 PROVEN, LIKELY, CANDIDATE = "proven", "likely", "candidate"
 CERTAINTIES = (PROVEN, LIKELY, CANDIDATE)
@@ -39,6 +43,12 @@ PLACES = {
 }
 # How likely a cause is in the output of a look that can show it.
 SURELY, OFTEN = 0.9, 0.4
+
+_FORM = re.compile(r"(?P<name>\w+)(?P<way><=|>=|==|!=|[<>=~])(?P<value>\S+)")
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "=": operator.eq,
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,9 +85,9 @@ class Look:
 class Sign:
     """A line matches ``text``; if there is a ``test``, its figures do, too. The group ``value`` is compared between
     hosts, ``host`` and ``device`` say where. ``piece``: heard only in pieces whose name has this. ``alone``: what wraps
-    any error; heard only where nothing else on its line says more. ``product``: whose release it reads. ``ended``:
-    heard only in a job that is known to have ended well. ``again``: it works again, so far; of what is below it, it
-    says nothing."""
+    any error; heard only where nothing else on its line says more; as a topic, what any suffering machine says.
+    ``product``: whose release it reads. ``ended``: heard only in a job that is known to have ended well. ``again``: it
+    works again, so far; of what is below it, it says nothing."""
 
     name: str
     text: str
@@ -102,6 +112,34 @@ def groups_of(match: Match[str] | None) -> dict[str, str]:
     """What a pattern took out of a line: its groups ``host``, ``host2`` of several alternatives are one ``host``."""
     found = match.groupdict() if match else {}
     return {name.rstrip("0123456789"): text for name, text in found.items() if text}
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    name: str
+    way: str
+    value: str
+
+    def holds(self, values: Sequence[str], others: Sequence[str]) -> bool:
+        """``others``: values of the sign that ``value`` names; empty if it names none."""
+        if self.way == "~":
+            return any(re.search(self.value, text, re.IGNORECASE) for text in values)
+        pairs = [(release(one), release(two)) for one in values for two in others or (self.value,)]
+        if self.way not in ("==", "=", "!="):
+            pairs = [pair for pair in pairs if all(isinstance(each[0], int) for each in pair)]
+        found = [COMPARE[self.way](*pair) for pair in pairs]
+        return bool(found) and (all(found) if self.way == "==" else any(found))
+
+
+def parse(word: str) -> Condition | None:
+    """None for the name of a sign."""
+    found = _FORM.fullmatch(word)
+    return Condition(**found.groupdict()) if found else None
+
+
+def release(text: str) -> tuple[object, ...]:
+    """As it is compared: number by number; a text without numbers is only equal or not."""
+    return tuple(map(int, re.findall(r"\d+", text))) or (text,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,14 +193,3 @@ class Cause:
     interrupts: str = "nothing"
     cost: int = 1
     refuted_by: tuple[Rule, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Topic:
-    """What a line is about where no rule knows its words. ``broad``: it says little more than that it is about
-    machines; whatever suffers says as much."""
-
-    name: str
-    text: str
-    causes: tuple[str, ...]
-    broad: bool

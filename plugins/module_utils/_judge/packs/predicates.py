@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Mapping, Match
 
-from ..conditions import COMPARE
 from .loader import form
+from .model import COMPARE
 
 Test = Callable[[Match[str]], bool]
 _PATH_MTUS = (256, 512, 1024, 2048, 4096)
