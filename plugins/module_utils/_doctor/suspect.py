@@ -54,7 +54,9 @@ class Suspect:
     def as_dict(self) -> dict[str, Any]:
         sources = [*sorted({rule.source for rule in self.rules}), *([] if self.rules else [self.cause.source])]
         mended = [f"{name} {good} or later ({read} was read)" for name, (good, read) in self.releases.items()]
-        own = [rule.fix for rule in self.rules if rule.fix and rule.causes[0] == self.cause.id]
+        mine = [rule for rule in self.rules if rule.causes[0] == self.cause.id]
+        # A rule that is less sure has no say in what to do.
+        own = [rule.fix for rule in [each for each in mine if each.certainty == self.certainty] or mine if rule.fix]
         said = self.hits[0].quote if self.hits else ""
         own += [fix for words, fix in listed("remedies").get(self.cause.id, {}).items() if re.search(words, said)][:1]
         hosts = [hit.host for hit in self.hits if hit.host and hit.placed == self.reported and not self.odd]

@@ -401,3 +401,11 @@ def test_program_shows_no_control_characters_of_a_log(tmp_path: pathlib.Path) ->
     )  # fmt: skip
     assert "\\x1b[2J opcode=1" in done.stdout, done.stdout
     assert all(each.isprintable() or each == "\n" for each in done.stdout)
+
+
+def test_a_remedy_of_a_weaker_rule_is_left_out() -> None:
+    """An undefined symbol of NCCL is certain; the internal error that it causes only suggests what to do."""
+    symbol = "ImportError: /opt/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommSplit"
+    first = ask(f"{symbol}\nncclInternalError: Internal check failed.")["findings"][0]
+    assert first["cause"] == "nccl_mixed"
+    assert "first WARN line" not in first["fix"]["what"]
