@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from .._judge.packs import loader
-from .._layer import RefusedError
+from .._layer import ParseError, RefusedError
+from .._nic.rdma_state import parse_ethtool_counters, parse_gid
 from .._results.path import path_verdict
 from .._results.readers import nccl_log, tf_cnn
-from . import counters
 from .job import FORMAT
 
 _SRUN = re.compile(r"^ *(?P<rank>\d+): ?", re.MULTILINE)
 # torchrun --tee: role and rank within the node.
 _TEE = re.compile(r"^\[[A-Za-z_]+(?P<rank>\d+)\]: ?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_COUNTER_FILE = re.compile(r"file class/infiniband/(?P<device>[^/ ]+)/ports/(?P<port>\d+)/(?P<what>\S+) (?P<value>.*)")
+_WORDS = ("link_layer", "state", "rate")
 _SLURM_END = re.compile(r"\*\*\* (?:JOB|STEP) ")
 _CHUNK = 1 << 20
 
@@ -158,8 +160,70 @@ def _rdma(folder: Path, hosts: Mapping[str, str]) -> dict[str, Any]:
             path = folder / "counters" / f"{own}.{moment}"
             if path.is_file():
                 text = path.read_text(encoding="utf-8", errors="replace")
-                found.setdefault(name, {})[moment] = counters.reading(text, name)
+                found.setdefault(name, {})[moment] = node_counters(text, name)
     return found
+
+
+def node_counters(text: str, node: str) -> dict[str, Any]:
+    """What counters.sh wrote on a node at one moment, in the shape in which module rdma_info reads a node. What is cut
+    or not known becomes ``error``: nothing is taken from half a file."""
+    ports: dict[tuple[str, int], dict[str, Any]] = {}
+    netdevs: dict[str, list[str]] = {}
+    ethtool: dict[str, list[str]] = {}
+    found: dict[str, Any] = {"at": None, "simulated": False, "devices": [], "error": ""}
+    lines = text.splitlines()
+    if not lines or lines[-1] != "end":
+        return {**found, "error": f"{node}: the file is cut: it has no end"}
+    try:
+        for line in lines[:-1]:
+            word, _blank, rest = line.partition(" ")
+            match = _COUNTER_FILE.fullmatch(line)
+            if match:
+                empty: dict[str, Any] = {"counters": {"counters": {}, "hw_counters": {}}, "gids": {}}
+                port = ports.setdefault((match["device"], int(match["port"])), empty)
+                _take(port, match["what"], match["value"], node, match["device"])
+            elif word == "at" and rest.isdigit():
+                found["at"] = float(rest)
+            elif line == "simulated":
+                found["simulated"] = True
+            elif word == "netdev" and len(rest.split()) == 2:
+                device, netdev = rest.split()
+                netdevs.setdefault(device, []).append(netdev)
+            elif word == "ethtool" and rest:
+                netdev, _blank, counter = rest.partition(" ")
+                ethtool.setdefault(netdev, []).append(counter)
+            else:
+                what = "an unknown file" if word == "file" else "an unknown line"
+                raise ParseError(what, host=node, thing="counters", raw=line)
+    except ParseError as error:
+        return {**found, "error": str(error)}
+    for (device, number), port in sorted(ports.items()):
+        table = [gid for _index, gid in sorted(port["gids"].items()) if "gid" in gid]
+        names = netdevs.get(device, [])
+        own = [gid["netdev"] for gid in table if gid.get("netdev") in names] or names
+        port.update(name=device, port=number, gids=table, netdev=own[0] if own else "")
+        port["counters"]["ethtool"] = parse_ethtool_counters("\n".join(ethtool.get(port["netdev"], [])))
+        found["devices"].append(port)
+    return found
+
+
+def _take(port: dict[str, Any], what: str, value: str, node: str, device: str) -> None:
+    kind, _slash, name = what.rpartition("/")
+    if what in _WORDS:
+        port[what] = value.rpartition(":")[2].strip() if what == "state" else value
+    elif kind in ("counters", "hw_counters"):
+        if name != "lifespan" and value.isdigit():
+            port["counters"][kind][name] = int(value)
+    elif kind in ("gids", "gid_attrs/types", "gid_attrs/ndevs") and name.isdigit():
+        entry = port["gids"].setdefault(int(name), {"index": int(name)})
+        if kind == "gids":
+            gid = parse_gid(value, node, f"{device} GID {name}")
+            if gid:
+                entry["gid"] = gid
+        else:
+            entry["type" if kind == "gid_attrs/types" else "netdev"] = value
+    else:
+        raise ParseError("an unknown file", host=node, thing="counters", raw=what)
 
 
 def _ending(folder: Path, logs: list[Path]) -> list[dict[str, str]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .._layer import ApplyError, Layer, LayerError, Operation, Pending, RefusedError, VerifyError
-from .bookkeeping import HostBookkeeping
 from .guests import Guests, Stop
 from .host_boot import HostBoot
 from .host_vms import HostReader
 from .kernel import read_kernel
-from .lease import LeaseWanted
+from .lease import HostBookkeeping, LeaseWanted
 from .maintenance import Maintenance
 from .plan import KernelWanted, managed_settings, pending_kernel
 from .plan_reboot import RebootWanted, Timeouts, check_host, is_same_boot, needs_reboot, plan_reboot, reasons

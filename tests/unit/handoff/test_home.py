@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import counters, home
+from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff import home
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.home import read
 from ansible_collections.rocemesh.multinode.plugins.module_utils._handoff.job import job_of
 from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import RefusedError
@@ -283,8 +283,8 @@ def counted(folder: Path, moment: str, root: Path) -> str:
 
 
 def test_counters_that_the_script_wrote_down_are_judged_like_those_of_the_module(tmp_path: Path) -> None:
-    before = counters.reading(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1000)), "gpu01")
-    after = counters.reading(counted(tmp_path, "after", sysfs(tmp_path / "sys", 5000)), "gpu01")
+    before = home.node_counters(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1000)), "gpu01")
+    after = home.node_counters(counted(tmp_path, "after", sysfs(tmp_path / "sys", 5000)), "gpu01")
     assert (before["error"], before["simulated"]) == ("", False)
     (port,) = before["devices"]
     assert (port["name"], port["port"], port["state"], port["link_layer"]) == ("mlx5_0", 1, "ACTIVE", "Ethernet")
@@ -296,7 +296,7 @@ def test_counters_that_the_script_wrote_down_are_judged_like_those_of_the_module
 
 
 def test_counters_of_devices_that_do_not_exist_are_marked(tmp_path: Path) -> None:
-    assert counters.reading(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1, simulated=True)), "gpu01")[
+    assert home.node_counters(counted(tmp_path, "before", sysfs(tmp_path / "sys", 1, simulated=True)), "gpu01")[
         "simulated"
     ]
 
@@ -313,6 +313,6 @@ def test_counters_of_devices_that_do_not_exist_are_marked(tmp_path: Path) -> Non
 )
 def test_half_a_reading_or_an_unknown_one_is_none(tmp_path: Path, change: Callable[[str], str], words: str) -> None:
     text = counted(tmp_path, "before", sysfs(tmp_path / "sys", 1000))
-    found = counters.reading(change(text), "gpu01")
+    found = home.node_counters(change(text), "gpu01")
     assert words in found["error"]
     assert found["devices"] == []
