@@ -14,7 +14,7 @@ from ..module_utils._layer import RefusedError, converge
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.readers.reading import file_pieces, plain
 from ..module_utils._results.report import comparison, page, summary
-from ..module_utils._results.report.files import ReportFolder, Wanted
+from ..module_utils._results.report.files import ReportFolder
 from ..modules.run_compare import DOCUMENTATION
 from ..plugin_utils.decision import Decision
 
@@ -77,5 +77,5 @@ class ActionModule(Decision):
             "gates": table["gates"],
             "slower": any(entry["verdict"] == "slower" for entry in table["gates"]),
         }
-        wanted = Wanted(files, link_latest=False)
-        return converge(ReportFolder(options["path"], options["name"], wanted, facts), wanted, self._task.check_mode)
+        folder = ReportFolder(options["path"], options["name"], files, facts, link_latest=False)
+        return converge(folder, files, self._task.check_mode)

@@ -18,7 +18,7 @@ from ..module_utils._results.figures import benchmark_files
 from ..module_utils._results.readers import tf_cnn
 from ..module_utils._results.readers.reading import file_pieces, plain
 from ..module_utils._results.report import diagnosis, page, plots, timeline
-from ..module_utils._results.report.files import ReportFolder, Wanted
+from ..module_utils._results.report.files import ReportFolder
 from ..module_utils._results.report.summary import Inputs, build, headline
 from ..modules.run_report import DOCUMENTATION
 from ..plugin_utils.decision import Decision
@@ -117,7 +117,6 @@ class ActionModule(Decision):
         picture = "fabric.svg" if heat_map else ""
         files["report.md"] = page.markdown(summary, names, no_plots, picture).encode(errors="replace")
         files["report.html"] = page.report(summary, drawn, no_plots, heat_map).encode(errors="replace")
-        wanted = Wanted(files, latest)
         facts = {
             "summary": summary,
             "headline": headline(summary),
@@ -126,6 +125,7 @@ class ActionModule(Decision):
             "files": sorted(files),
             "plots_missing": no_plots,
         }
-        result = converge(ReportFolder(path, options["run_id"], wanted, facts), wanted, self._task.check_mode)
+        folder_of_run = ReportFolder(path, options["run_id"], files, facts, link_latest=latest)
+        result = converge(folder_of_run, files, self._task.check_mode)
         warnings += result.pop("warnings")
         return {**result, **({"warnings": warnings} if warnings else {})}

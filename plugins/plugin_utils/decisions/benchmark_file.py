@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from ...module_utils._layer import write_whole
-from ...module_utils._results.figures import benchmark_rows, benchmarks
+from ...module_utils._results.figures import benchmarks
 from ...module_utils._results.figures.benchmark_files import KINDS
 from ...module_utils._results.readers import nccl_tests, perftest, tf_cnn
 from ...module_utils._results.readers.reading import source_of
@@ -41,13 +41,13 @@ def read(options: Mapping[str, Any]) -> dict[str, Any]:
     text, kind = options["output"] or "", options["kind"]
     if kind == "nccl_tests":
         tables = nccl_tests.read(source_of(text), options["ranks"], options["hosts"])
-        return {"trace": None, **benchmark_rows.nccl_tests(tables.as_dict(), options["log"])}
+        return {"trace": None, **benchmarks.nccl_tests(tables.as_dict(), options["log"])}
     if kind == "perftest":
         if len(options["ends"]) != 2:
             raise ValueError(f"ends is {options['ends']}; give the names of client and server")
         source, target = options["ends"]
         tests = perftest.read(source_of(text))
-        return {"trace": None, **benchmark_rows.perftest(tests.as_dict(), source, target, options["log"])}
+        return {"trace": None, **benchmarks.perftest(tests.as_dict(), source, target, options["log"])}
     return benchmarks.records(text)
 
 

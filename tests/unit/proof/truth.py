@@ -21,7 +21,8 @@ STARTED = 1_790_000_000.0
 BATCHES, BATCH, SPEED = 100, 256, 2000.0
 WARMUP = 10
 GRADIENTS = 25_557_032 * 4 * BATCHES
-# The all-reduce that every rank measures alone afterwards, and what a sound ring gets of its links (normal.ALL_REDUCE).
+# The all-reduce that every rank measures alone afterwards, and what a sound ring gets of its links
+# (published.ALL_REDUCE).
 MEASURED_BYTES, MEASURED_TIMES = 512 << 20, 7
 SOUND_SHARE = 0.92
 COPY_GB_S = 24.6  # of a link of generation 4 with 16 lanes

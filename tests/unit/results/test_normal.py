@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import limits as lim
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import normal, published
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.figures import published
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import markdown as render
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.page import report as page
 
@@ -31,7 +31,7 @@ def words(
     per_rank = [{"machine": {"device": gpus[rank % len(gpus)]} if gpus else {}} for rank in range(ranks)]
     workload = {"precision": precision, "model": model}
     limits = {"nic_link_gbit_per_s": link, "nics_per_node": nics}
-    return normal.words(comparisons, per_rank, workload, limits, hosts=nodes, simulated=simulated)
+    return published.words(comparisons, per_rank, workload, limits, hosts=nodes, simulated=simulated)
 
 
 def said(comparisons: list[lim.Comparison], simulated: bool = False, **changes: Any) -> str:
@@ -112,10 +112,10 @@ def test_one_connection_stands_beside_what_others_ask_of_one() -> None:
 
 
 def test_every_figure_has_a_source_and_the_dlperf_ones_are_those_of_the_seed() -> None:
-    used = {peer.source for peer in normal.PEERS}
-    used |= {row[-1] for row in (*normal.ALL_REDUCE, *normal.ONE_NIC)}
-    assert used == set(normal.SOURCES)
-    assert sum(peer.source == "dlperf" for peer in normal.PEERS) == sum(map(len, published.DLPERF.values()))
+    used = {peer.source for peer in published.PEERS}
+    used |= {row[-1] for row in (*published.ALL_REDUCE, *published.ONE_NIC)}
+    assert used == set(published.SHORT)
+    assert sum(peer.source == "dlperf" for peer in published.PEERS) == sum(map(len, published.DLPERF.values()))
 
 
 def test_both_pages_and_the_schema_have_the_sentences() -> None:

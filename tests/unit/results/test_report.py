@@ -169,7 +169,7 @@ def test_nonsense_is_refused(changes: dict[str, Any]) -> None:
 
 
 def folder(base: pathlib.Path, run_id: str = "run1", **files: bytes) -> tuple[ReportFolder, Wanted]:
-    wanted = Wanted(files or {"summary.json": b"{}\n", "report.md": b"# x\n"})
+    wanted = files or {"summary.json": b"{}\n", "report.md": b"# x\n"}
     return ReportFolder(str(base), run_id, wanted, {"headline": "x"}), wanted
 
 
@@ -234,12 +234,11 @@ def limited(base: pathlib.Path, run_id: str, megabytes: int, files: dict[str, by
         "import pathlib, resource, sys, pickle\n"
         "from ansible_collections.rocemesh.multinode.plugins.module_utils._layer import LayerError, converge\n"
         "from ansible_collections.rocemesh.multinode.plugins.module_utils._results.report.files "
-        "import ReportFolder, Wanted\n"
+        "import ReportFolder\n"
         "base, run_id, limit, files = pickle.load(sys.stdin.buffer)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (limit << 20, limit << 20))\n"
-        "wanted = Wanted(files)\n"
         "try:\n"
-        "    converge(ReportFolder(base, run_id, wanted, {}), wanted)\n"
+        "    converge(ReportFolder(base, run_id, files, {}), files)\n"
         "except LayerError as error:\n"
         "    print(error)\n"
     )
@@ -278,7 +277,7 @@ def test_a_log_of_any_size_is_copied_piece_by_piece(tmp_path: pathlib.Path) -> N
     log = tmp_path / "train.log"
     with log.open("wb") as stream:
         stream.truncate(300 << 20)
-    wanted = Wanted({"mpirun.log": log})
+    wanted = {"mpirun.log": log}
     tracemalloc.start()
     try:
         converge(ReportFolder(str(tmp_path / "reports"), "run1", wanted, {}), wanted)

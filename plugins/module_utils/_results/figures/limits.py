@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import re
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..._yaml_files import Beside
+from ..readers.machine import real
 from ..readers.reading import picked
 
 if TYPE_CHECKING:
@@ -322,4 +322,4 @@ def communication(step_s: float | None, single_step_s: float | None, allreduce_s
 
 def is_positive(value: Any) -> TypeGuard[float]:
     """Whether it is a finite figure above 0."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return (real(value) or 0) > 0

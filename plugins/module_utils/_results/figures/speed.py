@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence
 
 from .limits import Limit, bus_gbyte_per_s, is_positive, ring_factor
 
-# Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (normal.ALL_REDUCE: two to
+# Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (published.ALL_REDUCE: two to
 # 64 hosts, 100 to 400 Gb/s); the smallest step down of a link (half the lanes, one generation, half the rate) leaves
 # about a half of that link. Between them, nearer to the sound ones for links that were not the tightest before.
 LEAST_SHARE = 0.75

@@ -67,7 +67,8 @@ class Waits:
             closed = form(name).search(text)
             if closed and len(self.peers) < _LIMIT:
                 self.peers.add(closed["peer"])
-                self.losers |= set() if rank is None else {rank}
+                if rank is not None:
+                    self.losers.add(rank)
                 self.evidence = self.evidence or text[:KEPT]
 
     def _wait(self, rank: int, match: Match[str], text: str) -> None:

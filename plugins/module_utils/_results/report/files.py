@@ -6,14 +6,13 @@ take their names. A disk that fills up leaves the earlier report as it was.
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import hashlib
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence, Union
 
 from ..._judge.sentences import refusal
 from ..._layer import ApplyError, Layer, Operation
@@ -26,29 +25,26 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 # SHA-256 of each wanted file that exists, by its name; under LATEST where that link points, if there is one.
 State = Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """``files``: name in the run's folder -> content, or the file that is copied there (a log of any size)."""
-
-    files: Mapping[str, bytes | Path]
-    link_latest: bool = True
+# Name in the run's folder -> content, or the file that is copied there (a log of any size).
+Wanted = Mapping[str, Union[bytes, Path]]
 
 
 class ReportFolder(Layer[State, Wanted]):
-    def __init__(self, base: str, run_id: str, wanted: Wanted, facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, base: str, run_id: str, wanted: Wanted, facts: Mapping[str, Any], *, link_latest: bool = True
+    ) -> None:
         self.host = "report"
         if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
             raise refusal("run_id", run_id)
         self._base = Path(base)
         self._run_id = run_id
         self._wanted = wanted
+        self._link_latest = link_latest
         self._facts = facts
         self.folder = self._base / run_id
 
     def observe(self) -> State:
-        there = [name for name in self._wanted.files if (self.folder / name).is_file()]
+        there = [name for name in self._wanted if (self.folder / name).is_file()]
         link = self._base / LATEST
         if link.exists() and not link.is_symlink():
             raise refusal("foreign_link", link=link)
@@ -56,8 +52,8 @@ class ReportFolder(Layer[State, Wanted]):
         return {**found, LATEST: os.readlink(link)} if link.is_symlink() else found
 
     def plan(self, state: State, wanted: Wanted) -> list[Operation]:
-        after = {name: _digest(content) for name, content in wanted.files.items()}
-        after.update({LATEST: self._run_id} if wanted.link_latest else {})
+        after = {name: _digest(content) for name, content in wanted.items()}
+        after.update({LATEST: self._run_id} if self._link_latest else {})
         return [self._operation(name, state.get(name), new) for name, new in after.items() if state.get(name) != new]
 
     def _operation(self, name: str, before: str | None, after: str) -> Operation:
@@ -65,7 +61,7 @@ class ReportFolder(Layer[State, Wanted]):
             place = self._base / LATEST
             command, what, undo = f"ln -sfn {after} {place}", f"point {place} to {after}", f"ln -sfn {before} {place}"
         else:
-            place, content = self.folder / name, self._wanted.files[name]
+            place, content = self.folder / name, self._wanted[name]
             size = len(content) if isinstance(content, bytes) else content.stat().st_size
             command, what, undo = f"write {place}", f"write {place} ({size} bytes)", ""
         inverse = undo if before else f"rm {place}"
@@ -83,7 +79,7 @@ class ReportFolder(Layer[State, Wanted]):
                     applied.append(doing)
             _sync(self.folder)
         except OSError as error:
-            logs = [str(content) for content in self._wanted.files.values() if isinstance(content, Path)]
+            logs = [str(content) for content in self._wanted.values() if isinstance(content, Path)]
             kept = f"; the log is still at {', '.join(logs)}" if logs else ""
             raise ApplyError(
                 f"cannot {doing.command} ({error}); the report that was there is unchanged{kept}",
@@ -101,7 +97,7 @@ class ReportFolder(Layer[State, Wanted]):
             (beside / name).symlink_to(self._run_id)
             return
         with (beside / name).open("wb") as stream:
-            for piece in _pieces(self._wanted.files[name]):
+            for piece in _pieces(self._wanted[name]):
                 stream.write(piece)
             stream.flush()
             os.fsync(stream.fileno())

@@ -20,7 +20,7 @@ from ..._proof.rdma_ports import name as port_name
 from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
-from ..figures import normal
+from ..figures import published
 from ..readers.reading import picked, plain
 from .analysis import analyse
 
@@ -175,7 +175,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             "comparisons": [comparison.as_result() for comparison in analysis.comparisons],
             **picked(analysis, "communication", "gradient_traffic_bytes"),
             "notes": [*analysis.notes, *read_limits["notes"], *unknown],
-            "in_words": normal.words(
+            "in_words": published.words(
                 analysis.comparisons, per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
             ),
         },
