@@ -118,6 +118,10 @@ class _Judge:
         self._network = {process: [*names][-1] for process, names in log.networks.items()}
         self._from_gpu = {channel.process for channel in log.channels if channel.gdr}
         self._connected = {entry for entries in log.connected.values() for entry in entries}
+        # Of each two ranks on different hosts: channels by their side, "send" first, and numbers of those planned.
+        self._sides: dict[tuple[int, int], dict[str, list[Channel]]] = collections.defaultdict(
+            lambda: {"send": [], "receive": []}
+        )
         self._planned: dict[tuple[int, int], set[str]] = collections.defaultdict(set)
         # Which processes have lines that fit several hosts, of which end.
         self._unclear: set[tuple[Process, str]] = set()
@@ -338,7 +342,8 @@ class _Judge:
         """Channels that an end does not name: their lines are missing, as both ends print one number (NCCL, net.cc)."""
         for pair in pairs:
             ends = (pair.source, pair.target)
-            sent, received = self._seen[ends]["send"], self._seen[ends]["receive"]
+            seen = self._sides[ends].values()
+            sent, received = ({number for each in side for number in each.numbers} for side in seen)
             both = {number.split("/")[0] for number in sent & received}
             lost = (sent ^ received) | (self._planned.get(ends, set()) - both)
             if sent and received and lost:
@@ -349,11 +354,10 @@ class _Judge:
     # --------------------------------------------------------------------------------------------------------- pairs
 
     def _pairs(self) -> tuple[Pair, ...]:
-        found: dict[tuple[int, int], dict[str, list[Channel]]] = {}
         for channel in self._log.channels:
             ends = self._ranks.ends(channel)
             if ends and self._crosses(ends):
-                found.setdefault(ends, {"send": [], "receive": []})[channel.direction or "send"].append(channel)
+                self._sides[ends][channel.direction or "send"].append(channel)
             elif ends:
                 kind = channel.kind if channel.kind != "net" else _path(channel)
                 self._within[kind].setdefault(ends, channel.line)
@@ -365,13 +369,8 @@ class _Judge:
                     continue
                 ends = self._ranks.ends_of(process, edge.comm, (edge.source, edge.target))
                 if ends and self._crosses(ends):
-                    found.setdefault(ends, {"send": [], "receive": []})
                     self._planned[ends].add(edge.number)
-        self._seen = {
-            ends: {side: {number for each in seen for number in each.numbers} for side, seen in sides.items()}
-            for ends, sides in found.items()
-        }
-        return tuple(self._pair(ends, found[ends]) for ends in sorted(found))
+        return tuple(self._pair(ends, self._sides[ends]) for ends in sorted({*self._sides, *self._planned}))
 
     def _was_connected(self, process: Process, edge: Edge) -> bool:
         """Since 2.22 NCCL plans rings and trees at its start, and connects what the first collective needs. Before it
