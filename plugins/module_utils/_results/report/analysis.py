@@ -22,18 +22,6 @@ _STEPS_BEFORE = 12
 NO_ALL_REDUCE = ("servers", "servers_async", "point_to_point", "both_ways")
 
 
-@dataclasses.dataclass(frozen=True)
-class Analysis:
-    limits: tuple[lim.Limit, ...]
-    comparisons: tuple[lim.Comparison, ...]
-    communication: Mapping[str, Any]
-    gradient_traffic_bytes: float | None
-    due: Due | None
-    notes: tuple[str, ...]
-    detours: tuple[ways.Detour, ...] = ()
-    speed: pace.Speed | None = None
-
-
 def analyse(
     given: Mapping[str, Any],
     per_rank: Sequence[Mapping[str, Any]],
@@ -44,8 +32,10 @@ def analyse(
     hosts: int | None = None,
     busiest_bytes: float | None = None,
     grouped: bool = False,
-) -> Analysis:
-    """``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns; ``hosts``: of the
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of the summary's part ``limits`` all that is computed here, and what `Evidence` takes of it.
+
+    ``given``: the module's option ``limits``; ``benchmarks``: as `benchmark_files.read` returns; ``hosts``: of the
     job, as its start knows them; ``busiest_bytes``: that the NICs of one node moved in one direction, at most;
     ``grouped``: no communicator held all ranks."""
     notes: list[str] = []
@@ -93,16 +83,15 @@ def analyse(
     step = images_per_step / total_images_per_s if images_per_step and total_images_per_s else None
     alone = batch / single if batch and single else None
     allreduce = given.get("allreduce_s") or _allreduce(benchmarks, workload, ranks)
-    return Analysis(
-        limits=(wire, pcie, link, size, ring, bus, network, compute, *([nvlink] if nvlink else [])),
-        comparisons=tuple(comparisons),
-        communication=lim.communication(step, alone, allreduce),
-        gradient_traffic_bytes=due.of_gradients / due.nodes if due else None,
-        due=due,
-        notes=tuple(notes),
-        detours=tuple(ways.pairs(rows_of(benchmarks, "bandwidth"), rows_of(benchmarks, "perftest"), bounds)),
-        speed=speed,
-    )
+    limits = [wire, pcie, link, size, ring, bus, network, compute, *([nvlink] if nvlink else [])]
+    detours = tuple(ways.pairs(rows_of(benchmarks, "bandwidth"), rows_of(benchmarks, "perftest"), bounds))
+    return {
+        "limits": [dataclasses.asdict(limit) for limit in limits],
+        "comparisons": [comparison.as_result() for comparison in comparisons],
+        "communication": lim.communication(step, alone, allreduce),
+        "gradient_traffic_bytes": due.of_gradients / due.nodes if due else None,
+        "notes": notes,
+    }, {"comparisons": tuple(comparisons), "due": due, "detours": detours, "speed": speed}
 
 
 def _crossed(

@@ -21,7 +21,7 @@ from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from ..figures import published
-from ..readers.reading import picked, plain
+from ..readers.reading import plain
 from .analysis import analyse
 
 FORMAT = 1
@@ -108,7 +108,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     nics, read_limits = _nics(inputs, job, path)
     limits = {**read_limits["limits"], **inputs.limits}
     unknown = [f"{key}: {why}" for key, why in read_limits["unknown"].items() if key not in inputs.limits]
-    analysis = analyse(
+    judged, told = analyse(
         limits,
         per_rank,
         result.get("total"),
@@ -128,16 +128,13 @@ def build(inputs: Inputs) -> dict[str, Any]:
             layer_titles=TITLES,
             path=path,
             fabric=fabric,
-            comparisons=analysis.comparisons,
-            due=analysis.due,
             expected_ranks=inputs.expected_ranks,
             nodes_given=inputs.limits.get("nodes"),
             workload=inputs.workload,
-            detours=analysis.detours,
             doctor=inputs.doctor,
-            speed=analysis.speed,
             problems=said,
             booted=_booted(inputs.evidence.get("hosts")),
+            **told,
             **nics,
         )
     )
@@ -171,15 +168,13 @@ def build(inputs: Inputs) -> dict[str, Any]:
         "limits": {
             "given": limits,
             "sources": {key: "given" if key in inputs.limits else read_limits["sources"][key] for key in limits},
-            "limits": [dataclasses.asdict(limit) for limit in analysis.limits],
-            "comparisons": [comparison.as_result() for comparison in analysis.comparisons],
-            **picked(analysis, "communication", "gradient_traffic_bytes"),
-            "notes": [*analysis.notes, *read_limits["notes"], *unknown],
+            **judged,
+            "notes": [*judged["notes"], *read_limits["notes"], *unknown],
             "in_words": published.words(
-                analysis.comparisons, per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
+                told["comparisons"], per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
             ),
         },
-        "speed": plain(analysis.speed),
+        "speed": plain(told["speed"]),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
         "doctor": None,
