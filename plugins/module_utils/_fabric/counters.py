@@ -1,8 +1,4 @@
-"""What the NICs' own counters say of the rounds: each host reads them right before and right after. Pure.
-
-Names: Linux, Documentation/ABI (sysfs-class-infiniband, sysfs-class-net-statistics); for hw_counters NVIDIA's
-"Understanding mlx5 Linux Counters", not verified on hardware, and drivers/infiniband/sw/rxe/rxe_hw_counters.c.
-"""
+"""What the NICs' own counters say of the rounds: each host reads them right before and right after. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +8,12 @@ import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding
+from .._yaml_files import Beside
 from .judge import Place
 from .model import Fabric, by_key
 from .reach import fault
 
-# Bits that were damaged on the way to this NIC, or a link that went: never a matter of load.
-DAMAGE = (
-    "symbol_error",
-    "link_error_recovery",
-    "link_downed",
-    "port_rcv_errors",
-    "rx_icrc_encapsulated",
-    "rx_crc_errors",
-)
-# Packets that were lost on the way to this NIC; the other end counts what it sent again, under names of its own.
-LOSS = ("out_of_sequence", "out_of_seq_request")
+NAMES = Beside(__file__, "counters.yml")
 MANY = 10  # lost packets, and times the rail's median, from which on a NIC differs
 Moved = Mapping[int, Mapping[str, int]]
 
@@ -51,11 +38,13 @@ def losses(fabric: Fabric, grown: Moved) -> list[str]:
     """NICs that lost far more than the others of their rail, as notes: a NIC that sends badly raises the counters of
     all that it was paired with, so these alone accuse no part."""
     there = (nic for host in range(len(fabric.hosts)) for nic in fabric.nics_of(host))
-    rails = by_key((fabric.rail_of(nic), sum(grown.get(nic, {}).get(name, 0) for name in LOSS)) for nic in there)
+    rails = by_key(
+        (fabric.rail_of(nic), sum(grown.get(nic, {}).get(name, 0) for name in NAMES["loss"])) for nic in there
+    )
     usual = {rail: statistics.median_low(counts) for rail, counts in rails.items()}
     found = []
     for nic, counts in sorted(grown.items()):
-        lost = {name: count for name, count in counts.items() if name in LOSS}
+        lost = {name: count for name, count in counts.items() if name in NAMES["loss"]}
         if sum(lost.values()) >= MANY * max(1.0, usual[fabric.rail_of(nic)]):
             found.append(
                 f"{fabric.name(nic)} missed packets during the rounds ({text(lost)}; its rail has few): either end of "
@@ -76,6 +65,6 @@ def joined(fabric: Fabric, measured: Sequence[Finding], grown: Moved) -> list[Fi
             total.update(grown.get(nic, {}))
         given.append(dataclasses.replace(each, text=each.text + (f"; counters: {text(total)}" if total else "")))
     for nic in sorted(grown.keys() - explained):
-        damaged = {name: count for name, count in grown[nic].items() if name in DAMAGE}
+        damaged = {name: count for name, count in grown[nic].items() if name in NAMES["damage"]}
         given += [fault("damage", Place("nic", (nic,)), counts=text(damaged))] if damaged else []
     return given

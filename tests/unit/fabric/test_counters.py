@@ -21,7 +21,7 @@ def answer(nic: int, **names: tuple[int, int]) -> dict[str, Any]:
 
 
 def test_hosts_read_the_counters_that_the_controller_judges() -> None:
-    assert {*counters.DAMAGE, *counters.LOSS} < set(NODE.COUNTERS)
+    assert {*counters.NAMES["damage"], *counters.NAMES["loss"]} < set(NODE.COUNTERS)
 
 
 def test_parts_add_up_and_one_that_went_back_is_not_known() -> None:
@@ -31,7 +31,7 @@ def test_parts_add_up_and_one_that_went_back_is_not_known() -> None:
     assert found == {3: {"out_of_sequence": 21}}
 
 
-@pytest.mark.parametrize("name", counters.DAMAGE)
+@pytest.mark.parametrize("name", counters.NAMES["damage"])
 def test_one_damaged_packet_is_a_fault_of_this_nic(name: str) -> None:
     (fault,) = counters.joined(FABRIC, [], {5: {name: 1}})
     assert (fault.thing, fault.place.members) == ("damage", (5,)) and f"{name} +1" in fault.text
