@@ -30,7 +30,7 @@ class Waits:
     """Lines of a failed run, one by one; bounded by the number of ranks.
 
     ``peers``: hosts that went away, as they were named; ``losers``: ranks that lost one; ``evidence``: the first line
-    that says so, or that somebody waited.
+    that says so, or that a rank waited.
     """
 
     def __init__(self) -> None:

@@ -108,7 +108,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
     nics, read_limits = _nics(inputs, job, path)
     limits = {**read_limits["limits"], **inputs.limits}
     unknown = [f"{key}: {why}" for key, why in read_limits["unknown"].items() if key not in inputs.limits]
-    judged, told = analyse(
+    judged, analysed = analyse(
         limits,
         per_rank,
         result.get("total"),
@@ -134,7 +134,7 @@ def build(inputs: Inputs) -> dict[str, Any]:
             doctor=inputs.doctor,
             problems=said,
             booted=_booted(inputs.evidence.get("hosts")),
-            **told,
+            **analysed,
             **nics,
         )
     )
@@ -171,10 +171,10 @@ def build(inputs: Inputs) -> dict[str, Any]:
             **judged,
             "notes": [*judged["notes"], *read_limits["notes"], *unknown],
             "in_words": published.words(
-                told["comparisons"], per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
+                analysed["comparisons"], per_rank, workload, limits, hosts=len(job.hosts), simulated=inputs.simulated
             ),
         },
-        "speed": plain(told["speed"]),
+        "speed": plain(analysed["speed"]),
         "benchmarks": measured,
         "throughput_over_time": dict(inputs.timeline) if inputs.timeline else None,
         "doctor": None,
