@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 ROOMS = ROOT / "plugins/module_utils"
 PARTS = ("_results", "_doctor", "_proof", "_fabric", "_judge", "_collect", "_preflight", "_site/consistency.py")
-MOST = 19_310
+MOST = 19_312
 
 
 def lines(part: Path) -> int:

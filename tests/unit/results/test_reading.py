@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import pytest
 import yaml
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import nccl_log, reading
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import machine, nccl_log, reading
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.perf_tables import Table
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.reading import Problem, Several
 
@@ -122,3 +122,23 @@ def test_each_text_has_words_for_its_fields_that_format_takes() -> None:
         for text in texts.values():
             words: dict[str, Any] = {name: Anything("x") for name in fields(text)}
             assert text.format(**words) is not None
+
+
+class Tagged(float):
+    """As a number of Ansible's, which knows where it comes from."""
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (3, 3.0),
+        (Tagged(2.5), 2.5),
+        (True, None),
+        ("1", None),
+        (float("nan"), None),
+        (float("-inf"), None),
+        (10**400, None),
+    ],
+)
+def test_a_finite_figure_is_one_of_any_class_of_numbers(value: Any, found: float | None) -> None:
+    assert machine.real(value) == found

@@ -53,5 +53,7 @@ def check(record: Mapping[str, Any]) -> None:
 
 
 def real(value: Any) -> float | None:
-    """A finite float; None for anything else (also for an integer too large to be one, and for a bool)."""
-    return float(value) if type(value) in (int, float) and abs(value) <= sys.float_info.max else None
+    """A finite float; None for anything else (also for an integer too large to be one, and for a bool). Ansible's
+    numbers are of classes of their own."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
