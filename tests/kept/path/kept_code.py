@@ -25,9 +25,10 @@ def keeping(folder: str, compile_source: Callable[[str, bytes], CodeType]) -> Ca
     return kept
 
 
-def once(folder: str, source: bytes, kind: str, make: Callable[[], Any]) -> Any:
+def once(folder: str, source: bytes | str, kind: str, make: Callable[[], Any]) -> Any:
     """What ``make`` gives for this source; of what is code or plain values."""
-    found = f"{folder}/{_imp.source_hash(0, source).hex()}.{kind}"
+    data = source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
+    found = f"{folder}/{_imp.source_hash(0, data).hex()}.{kind}"
     try:
         with open(found, "rb") as stream:
             return marshal.load(stream)

@@ -46,8 +46,7 @@ def _tables(folder: str, module: Any) -> None:
     read = module._meta_yml_to_dict
 
     def kept(text: bytes | str, content_id: Any) -> Any:
-        source = text if isinstance(text, bytes) else text.encode()
-        return once(folder, source, "routing", lambda: read(text, content_id))
+        return once(folder, text, "routing", lambda: read(text, content_id))
 
     module._meta_yml_to_dict = kept
 
@@ -57,7 +56,7 @@ def _settings(folder: str, module: Any) -> None:
 
     def kept(stream: Any) -> Any:
         text = stream.read()
-        return once(folder, text if isinstance(text, bytes) else text.encode(), "settings", lambda: read(text))
+        return once(folder, text, "settings", lambda: read(text))
 
     module.yaml_load = kept
 
@@ -87,7 +86,7 @@ def _yaml(folder: str, module: Any) -> None:
             self._key = key
 
         def get_single_data(self) -> Any:
-            return pickle.loads(once(folder, self._key.encode(), "yaml", self._read))
+            return pickle.loads(once(folder, self._key, "yaml", self._read))
 
         def _read(self) -> bytes:
             reader = loader(self._stream)
@@ -127,11 +126,10 @@ def _templates(folder: str, module: Any) -> None:
             delimiters,
             module._TemplateConfig.allow_embedded_templates,
         )
-        return once(folder, repr(of).encode(), f"template.{tag}", lambda: compile_template(self, source))
+        return once(folder, repr(of), f"template.{tag}", lambda: compile_template(self, source))
 
     def code(self: Any, source: str, filename: str) -> Any:
-        of = f"{filename}\n{source}".encode()
-        return once(folder, of, f"expression.{tag}", lambda: compile_code(self, source, filename))
+        return once(folder, f"{filename}\n{source}", f"expression.{tag}", lambda: compile_code(self, source, filename))
 
     environment.compile, environment._compile = template, code
 
