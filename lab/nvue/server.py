@@ -129,7 +129,7 @@ class Api:
         if revision == "operational":
             tree: Tree = views.operational(switch, path[0] if path else "")
         else:
-            tree = copy.deepcopy(switch.config_of(revision))
+            tree = switch.config_of(revision)
             if "diff" in query:
                 tree = difference(tree, switch.config_of(query["diff"][0]))
             elif query.get("filled", ["true"])[0] != "false":
@@ -137,7 +137,8 @@ class Api:
         found = at(tree, *path) if path else tree
         if found is None:
             raise Refused(404, "Requested item does not exist. (synthetic wording)")
-        return _only(found, query["include"]) if "include" in query else found
+        # A copy: what is answered is written while the switch goes on, and tests change it.
+        return copy.deepcopy(_only(found, query["include"]) if "include" in query else found)
 
 
 def _only(tree: Any, patterns: list[str]) -> Any:
@@ -148,7 +149,7 @@ def _only(tree: Any, patterns: list[str]) -> Any:
             here = result
             for key in path[:-1]:
                 here = here.setdefault(key, {})
-            here[path[-1]] = copy.deepcopy(at(tree, *path))
+            here[path[-1]] = at(tree, *path)
     return result
 
 

@@ -7,6 +7,7 @@ word, ``<name...>`` takes the rest of the line, quotes removed.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import shlex
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -92,7 +93,8 @@ def _fit(candidate: Command, words: Sequence[str]) -> Optional[Tuple[int, Argume
     return (exact, arguments) if at == len(words) else None
 
 
-def _lookup(mode: str, words: Sequence[str]) -> Optional[Tuple[Command, Arguments]]:
+@functools.lru_cache(maxsize=4096)  # the lines of one client are much the same
+def _lookup(mode: str, words: Tuple[str, ...]) -> Optional[Tuple[Command, Arguments]]:
     fits = []
     for candidate in _COMMANDS:
         fit = _fit(candidate, words) if mode in candidate.modes else None
@@ -135,7 +137,7 @@ def _carry_out(cli: Cli, line: str) -> str:
 
 
 def _run(cli: Cli, words: List[str], pipe: str, line: str) -> str:
-    found = _in_context(cli, words) or _lookup(cli.mode, words)
+    found = _in_context(cli, words) or _lookup(cli.mode, tuple(words))
     if found is None:
         raise CliError(unrecognized(words[0]))
     output = found[0].handler(cli, found[1])
@@ -151,8 +153,8 @@ def _in_context(cli: Cli, words: List[str]) -> Optional[Tuple[Command, Arguments
     if not cli.context:
         return None
     lead = cli.context.split()
-    return _lookup(cli.mode, [*lead, *words]) or (
-        _lookup(cli.mode, ["no", *lead, *words[1:]]) if words[0] == "no" else None
+    return _lookup(cli.mode, (*lead, *words)) or (
+        _lookup(cli.mode, ("no", *lead, *words[1:])) if words[0] == "no" else None
     )
 
 

@@ -6,6 +6,7 @@ output; the text tables of `vlan`, `interfaces switchport`, `lldp` and `port-cha
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -528,6 +529,11 @@ def _configuration(config: Config, title: str) -> str:
     return "\n".join(out)
 
 
+@functools.lru_cache(maxsize=64)  # what a client reads again is seldom another, and to indent takes long
+def _indented(document: str) -> str:
+    return json.dumps(json.loads(document), indent=4)
+
+
 def render(rendered: Rendered, pipe: str) -> str:
     """Apply what stands behind ``|``."""
     text, data = rendered
@@ -536,9 +542,7 @@ def render(rendered: Rendered, pipe: str) -> str:
         return text
     if word == "json-print":
         # A command without a JSON form prints nothing useful on a real switch either; the wording is synthetic.
-        return (
-            json.dumps(data, indent=4) if data is not None else "% json-print is not supported here (synthetic wording)"
-        )
+        return "% json-print is not supported here (synthetic wording)" if data is None else _indented(json.dumps(data))
     filters: Dict[str, Callable[[str], bool]] = {
         "include": lambda line: argument.strip('"') in line,
         "exclude": lambda line: argument.strip('"') not in line,

@@ -91,7 +91,7 @@ def compressed(names: Iterable[str]) -> str:
 def get(tree: Any, *path: str) -> Any:
     """The value at ``path``, or None."""
     for key in path:
-        if not isinstance(tree, Mapping) or key not in tree:
+        if not isinstance(tree, dict) or key not in tree:
             return None
         tree = tree[key]
     return tree
