@@ -1,4 +1,5 @@
-"""Write docs/guide.md and docs/errata.md from docs/guide.yml, docs/causes.md from the rules of the doctor.
+"""Write docs/guide.md and docs/errata.md from docs/guide.yml, docs/causes.md and docs/signs.md from the rules
+of the doctor.
 
 --check: only say whether they are current (exit 1).
 """
@@ -71,7 +72,11 @@ def guide(data: dict[str, Any]) -> str:
     return "".join(parts)
 
 
-def causes() -> str:
+_MADE = "<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->"
+
+
+def causes() -> tuple[str, str]:
+    """What a person does about each cause, and what its rules rest on."""
     sys.path.insert(0, str(FOLDER.parent / "plugins"))
     try:
         module = importlib.import_module("module_utils._doctor.catalogue")
@@ -85,31 +90,36 @@ def causes() -> str:
     for entry in catalogue.compares:
         said.setdefault(entry.causes[0], []).append(f"`{'+'.join(entry.names)}` of one host differs from the others'")
     parts = [
-        "# Causes\n\n<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->\n\n"
-        "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it, what puts it right, "
-        "and what the rules rest on. A rule that needs one sign alone is never certain unless the line states its "
-        "cause.\n"
+        f"# Causes\n\n{_MADE}\n\n"
+        "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it and what puts it right. "
+        "[Signs and sources](signs.md) has what the rules of each cause rest on.\n"
+    ]
+    sources = [
+        f"# Signs and sources\n\n{_MADE}\n\n"
+        "The signs by which the [doctor](doctor.md) names each of its [causes](causes.md) and their sources. "
+        "A rule that needs one sign alone is never certain unless the line states its cause.\n"
     ]
     for layer, owner in layers.items():
         here = [cause for cause in catalogue.causes.values() if cause.layer == layer]
-        parts.append(f"\n## {layer}\n\nOwner: {owner}.\n\n")
-        parts.append("| cause | meaning | check | remedy | symptoms and sources |\n")
-        parts.append("|---|---|---|---|---|\n")
+        parts.append(f"\n## {layer}\n\nOwner: {owner}.\n\n| cause | meaning | check | remedy |\n|---|---|---|---|\n")
+        sources.append(f"\n## {layer}\n\n| cause | signs and sources |\n|---|---|\n")
         for cause in here:
-            rules = "; ".join(dict.fromkeys(said.get(cause.id, [])))
             own = (rule.fix for rule in catalogue.rules if rule.fix and rule.causes[0] == cause.id)
             fixes = "; or ".join(dict.fromkeys([cause.fix, *own]))
             parts.append(
                 f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(fixes)} "
-                f"(interrupts {cause.interrupts}) | {rules} |\n"
+                f"(interrupts {cause.interrupts}) |\n"
             )
-    return "".join(parts)
+            sources.append(f"| `{cause.id}` | {'; '.join(dict.fromkeys(said.get(cause.id, [])))} |\n")
+    return "".join(parts), "".join(sources)
 
 
 def main(arguments: list[str]) -> int:
     data = yaml.safe_load((FOLDER / "guide.yml").read_text())
     stale = []
-    for name, text in (("guide.md", guide(data)), ("errata.md", errata(data)), ("causes.md", causes())):
+    acted, rests = causes()
+    pages = (("guide.md", guide(data)), ("errata.md", errata(data)), ("causes.md", acted), ("signs.md", rests))
+    for name, text in pages:
         path = FOLDER / name
         if path.exists() and path.read_text() == text:
             continue
