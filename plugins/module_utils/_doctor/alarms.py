@@ -23,6 +23,11 @@ def alarm_ways() -> list[Way]:
     return [*whole, *(way_of(way.text) for way in all_ways(form("inside_words", "alarms").pattern))]
 
 
+def has_nothing(text: str) -> bool:
+    """Something in it takes trouble out. The answer for a text with 0 for each digit is that for any digits, or yes."""
+    return any(ways[0].pattern.search(text) for ways in _nothing().possible(letters_of(text)).values())
+
+
 def bare(text: str) -> str:
     """The text without what takes the trouble out."""
     for _number, ways in sorted(_nothing().possible(letters_of(text)).items()):
@@ -37,4 +42,10 @@ def _nothing() -> Index[int]:
 
 def says(what: str, text: str) -> bool:
     """``what``: failure, hint, level (its program calls it an error), demand, echo (how another process ended)."""
-    return form(what, "alarms").search(text) is not None
+    return what in _said().possible(letters_of(text)) and form(what, "alarms").search(text) is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _said() -> Index[str]:
+    names = ("failure", "hint", "inside", "demand", "level", "echo", "raises", "heading")
+    return Index((name, way) for name in names for way in all_ways(form(name, "alarms").pattern))

@@ -13,7 +13,7 @@ import re
 from typing import Iterable, Iterator, Sequence
 
 from .._judge.packs import loader
-from .._judge.words import any_of
+from .._judge.words import Way, all_ways, way_of
 from .._results.readers import nccl_log, nccl_tests, perftest, tags
 from .._results.readers.reading import number
 from .._results.readers.tags import Line
@@ -124,10 +124,13 @@ class JobOutput:
         self._works: collections.deque[int] = collections.deque(maxlen=_GOES_ON)
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """Lines with one of these are read. Raises PackError, and ImportError without PyYAML."""
+    def ways(self) -> Iterator[Way]:
+        """Lines that one of these may match are read. Raises PackError, and ImportError without PyYAML."""
         listed = loader.load().lists["jobs"]
-        return (*sorted({word for name in listed["read"] for word in any_of(job_form(name).pattern)}), *listed["words"])
+        for way in (way for name in listed["read"] for way in all_ways(job_form(name).pattern)):
+            # In front of a part of a line there may be marks, and behind it another part.
+            yield dataclasses.replace(way, text=re.sub(r"^\^|(?<!\\)\$$", "", way.text))
+        yield from map(way_of, listed["words"])
 
     def line(self, number: int, text: str) -> None:
         text = job_form("prefix").sub("", text)

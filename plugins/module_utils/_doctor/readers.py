@@ -10,6 +10,7 @@ from .._judge.packs import loader
 from .._judge.packs.loader import form
 from .._judge.packs.model import Sign
 from .._judge.packs.predicates import path_mtu
+from .._judge.words import way_of
 from .seen import Hit
 
 _ROWS = 4096  # of one form
@@ -35,11 +36,11 @@ class Row(NamedTuple):
 
 
 class TableReader:
-    """Takes the lines of one piece that have one of its ``words``; keeps those that match one of the forms at their
+    """Takes the lines of one piece that have one of these ``words``; keeps those that match one of the forms at their
     start; ``judge`` says what they show together."""
 
     def __init__(self, words: tuple[str, ...], judge: Callable[[Sequence[Row]], Iterator[Hit]], *forms: str) -> None:
-        self.words = words
+        self.ways = tuple(map(way_of, words))
         self._judge = judge
         self._rows: dict[str, list[Row]] = {name: [] for name in forms}
 

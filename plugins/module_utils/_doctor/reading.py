@@ -14,9 +14,9 @@ from typing import Callable, Iterable, Match, Sequence, Union
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
-from .._judge.words import Index, Way, letters_of, way_of, ways_of
+from .._judge.words import Index, Way, letters_of, ways_of
 from . import facts
-from .alarms import alarm_ways, alarms, bare, says, says_failure
+from .alarms import alarm_ways, alarms, bare, has_nothing, says, says_failure
 from .bundle import Piece
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
@@ -60,11 +60,13 @@ _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 class _Shape:
     """What all lines of one shape have. ``signs``: those that may match, and the alternatives that have to be asked;
     none for a sign that matches whatever the digits are, and takes nothing out of the line. ``read``: readers that want
-    it; ``troubled``: it looks so; ``figures``: with other figures it may mean something: a counter that is 0 here."""
+    it; ``trouble``: as `_trouble`; ``nothing``: something may take trouble out of it; ``figures``: with other figures it
+    may mean something: a counter that is 0 here."""
 
     signs: tuple[tuple[Sign, tuple[Way, ...]], ...]
     read: tuple[int, ...]
-    troubled: bool
+    trouble: str
+    nothing: bool
     figures: bool
 
 
@@ -72,7 +74,7 @@ class _Shape:
 def _index(signs: tuple[Sign, ...]) -> Index[int]:
     """Of the numbers of signs; behind them those of readers, and one for words that alarm. Once per set of signs."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.text)]
-    of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*map(way_of, reader().words)}]
+    of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*reader().ways}]
     return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way) for way in alarm_ways())])
 
 
@@ -189,9 +191,7 @@ class Reading:
         self, piece: Piece, readers: Sequence[Reader], job: JobOutput, latest: Iterable[tuple[int, bytes]]
     ) -> None:
         for at, line in latest:
-            text = line.decode("utf-8", "replace").strip("\r")
-            for index in self._shape(_untagged(text)).read:
-                readers[index].line(at, text)
+            self._parts(piece, at, line.decode("utf-8", "replace").strip("\r"), readers)
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
@@ -259,7 +259,7 @@ class Reading:
         whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
-        said = bare(text) if shape.troubled or any(entry.kind in (FAULT, ECHO) for entry, _match in found) else text
+        said = bare(text) if shape.nothing else text
         if said != text:  # a counter that is 0 is no fault
             found = [pair for pair in found if pair[0].kind not in (FAULT, ECHO) or pair[0].pattern.search(said)]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
@@ -281,14 +281,13 @@ class Reading:
             readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        alarm = shape.troubled and not known and (said == text or alarms(said, "demand"))
-        fails = alarm and says_failure(said)
-        kept = self.alarms if fails and not form("warning").search(text) else self.hints
-        if alarm and (fails or not form("mild").search(text)):
+        trouble = "" if known else shape.trouble if said == text else shape.trouble and _trouble(said)
+        if trouble in ("alarms", "hints"):
+            kept: list[Hit] = getattr(self, trouble)
             # The first ones, and the last: what is said before a program works is seldom what ends it.
             del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
-            kept.append(self._where(piece, number, whole))
-        return _THERE if found or shape.read or alarm else _MAYBE if shape.figures else 0
+            kept.append(where or self._where(piece, number, whole))
+        return _THERE if found or shape.read else _MAYBE if shape.figures or trouble else 0
 
     @staticmethod
     def _heard(piece: Piece, shape: _Shape, text: str) -> list[tuple[Sign, Match[str] | None]]:
@@ -315,7 +314,9 @@ class Reading:
         if known is None:
             signs: list[tuple[Sign, tuple[Way, ...]]] = []
             found, first_reader, words = self._index.possible(letters_of(text)), len(self._signs), self._alarm_words
-            read = tuple(sorted(number - first_reader for number in found if first_reader <= number < words))
+            read = tuple(
+                sorted(n - first_reader for n, ways in found.items() if first_reader <= n < words and _any(ways, text))
+            )
             trace, typed = (bool(found and form(name).match(text)) for name in ("trace", "command"))
             kinds = () if trace else (FACT,) if typed else SIGNS
             possible = {n: ways for n, ways in found.items() if n < first_reader and self._signs[n].kind in kinds}
@@ -329,8 +330,9 @@ class Reading:
             tested = any(self._signs[number].test is not None for number in possible)
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
-            troubled = words in found and not (trace or typed) and alarms(text, "demand")
-            known = _Shape(tuple(signs), read, troubled, figures)
+            trouble = _trouble(text) if words in found and not (trace or typed) else ""
+            heard = trouble or any(entry.kind in (FAULT, ECHO) for entry, _ways in signs)
+            known = _Shape(tuple(signs), read, trouble, bool(heard) and has_nothing(shape), figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
@@ -357,6 +359,21 @@ class Reading:
 def _untagged(text: str) -> str:
     """Without mpirun's tag of a rank, so that the line begins where its program began it."""
     return _TAG.sub("", text) if text[:1] == "[" else text
+
+
+def _any(ways: Iterable[Way], text: str) -> bool:
+    """One may match the line or what is below the marks in front of it, with any digits."""
+    return any(way.digits or "^" in way.text or "$" in way.text or way.pattern.search(text) for way in ways)
+
+
+def _trouble(text: str) -> str:
+    """alarms: it says that something failed; hints: it has a word that complaints have, too; mild: only such that
+    harmless lines have; empty: it has none."""
+    if not alarms(text, "demand"):
+        return ""
+    if says_failure(text):
+        return "hints" if form("warning").search(text) else "alarms"
+    return "mild" if form("mild").search(text) else "hints"
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:

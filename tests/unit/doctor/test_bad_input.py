@@ -114,8 +114,7 @@ def test_a_long_table_hides_no_line_of_another_form() -> None:
     for make in readers.READERS:
         reader = make()
         for number, line in enumerate([*table, "NCCL INFO NCCL_IB_GID_INDEX set by environment to 3."]):
-            if any(word in line.lower() for word in reader.words):
-                reader.line(number, line)
+            reader.line(number, line)
         found |= {each.sign for each in reader.result()}
     assert "gid_chosen_link_local" in found
 
