@@ -10,13 +10,13 @@ import bisect
 import dataclasses
 import functools
 import re
-from typing import Callable, Iterable, Match, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Match, Sequence, Union
 
 from .._judge.packs.loader import form
 from .._judge.packs.model import ECHO, FACT, FAULT, HARMLESS, NORMAL, QUIET, SIGNS, Sign, groups_of
-from .._judge.words import Index, Way, letters_of, ways_of
+from .._judge.words import Index, Way, all_ways, letters_of, ways_of
 from . import facts
-from .alarms import alarm_ways, alarms, bare, has_nothing, says, says_failure
+from .alarms import alarm_ways, alarms, bare, has_nothing, says, says_failure, trouble_of
 from .bundle import Piece
 from .job_output import JobOutput, Record
 from .readers import READERS as SIGN_READERS
@@ -25,6 +25,7 @@ from .seen import Heard, Hit, Seen
 
 Reader = Union[TableReader, JobOutput]
 READERS: tuple[Callable[[], Reader], ...] = (*SIGN_READERS, JobOutput)
+_FIELD = {"field", "beside"}
 _VALUES = 4096
 _QUOTE = 300
 _LONG = 4096  # characters of a line that patterns are asked for at once: some take its square
@@ -60,22 +61,22 @@ _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>: ?")
 class _Shape:
     """What all lines of one shape have. ``signs``: those that may match, and the alternatives that have to be asked;
     none for a sign that matches whatever the digits are, and takes nothing out of the line. ``read``: readers that want
-    it; ``trouble``: as `_trouble`; ``nothing``: something may take trouble out of it; ``figures``: with other figures it
-    may mean something: a counter that is 0 here."""
+    it; ``trouble``: see `trouble_of`; ``figures``: with other figures it may mean something: a counter that is 0."""
 
     signs: tuple[tuple[Sign, tuple[Way, ...]], ...]
     read: tuple[int, ...]
     trouble: str
-    nothing: bool
     figures: bool
 
 
 @functools.lru_cache(maxsize=4)
-def _index(signs: tuple[Sign, ...]) -> Index[int]:
-    """Of the numbers of signs; behind them those of readers, and one for words that alarm. Once per set of signs."""
+def _index(signs: tuple[Sign, ...]) -> Index[int | str]:
+    """Of the numbers of signs, behind them those of readers; and names of words that alarm, and of the field. Once per
+    set of signs."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.text)]
     of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*reader().ways}]
-    return Index([*of_signs, *of_readers, *((len(signs) + len(READERS), way) for way in alarm_ways())])
+    of_field = [(name, way) for name in _FIELD for way in all_ways(form(name).pattern)]
+    return Index([*of_signs, *of_readers, *alarm_ways(), *of_field])
 
 
 class Reading:
@@ -96,11 +97,13 @@ class Reading:
         self.ranks: dict[int, str] = {}
         self._signs = tuple(signs)
         self._named = {sign.name: sign for sign in signs} | reader_signs()
-        self._index, self._alarm_words = _index(self._signs), len(signs) + len(READERS)
+        self._index = _index(self._signs)
         # Shape of a line: each digit a 0.
         self._shapes: dict[str, _Shape] = {}
         # Forms without a word of any sign: the same in every piece, for words hold no digits.
         self._dull: set[bytes] = set()
+        # Lines of trouble of one piece: number and text.
+        self._troubles: dict[str, list[tuple[int, str]]] = {"alarms": [], "hints": []}
 
     def piece(self, piece: Piece) -> None:
         whole = facts.is_whole(piece.name)
@@ -133,7 +136,8 @@ class Reading:
                         continue
                     count = counts.get(form, 0)
                     # A heading is read with the line below it.
-                    if not (count or self._index.possible(form.lower()) or form.rstrip().endswith(b":")):
+                    asks = self._index.possible(form.lower()).keys() - (_FIELD if self.field else set())
+                    if not (count or asks or form.rstrip().endswith(b":")):
                         if len(self._dull) >= _FORMS // 8:
                             self._dull.clear()
                         self._dull.add(form)
@@ -163,10 +167,7 @@ class Reading:
         """Note hosts of prompts and words of the field, and hear the facts that a command and a line of its output say
         together: ``ulimit -l: unlimited``."""
         self.nccl, self.machines = self.nccl or b"NCCL" in chunk, self.machines or bool(piece.host)
-        if not self.field:
-            said = chunk.decode("latin-1")
-            self._beside.update(word.lower() for word in form("beside").findall(said))
-            self.field = bool(piece.host) or form("field").search(said) is not None or len(self._beside) > 1
+        self.field = self.field or bool(piece.host)
         signs = (b"$ ", b"# ", b"+ ", b"host ", b"ost:", b"ode:")
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in signs) else ():
             at = number + chunk.count(b"\n", 0, match.start()) + 1
@@ -192,6 +193,10 @@ class Reading:
     ) -> None:
         for at, line in latest:
             self._parts(piece, at, line.decode("utf-8", "replace").strip("\r"), readers)
+        for kept, rows in ((self.alarms, self._troubles["alarms"]), (self.hints, self._troubles["hints"])):
+            kept += [self._where(piece, *row) for row in rows]
+            _shorten(kept)
+            rows.clear()
         self.jobs.append(job.record(piece.name, piece.host))
         self.field = self.field or self.jobs[-1].measured
         for reader in readers:
@@ -259,7 +264,8 @@ class Reading:
         whole, text = text, _untagged(text)
         shape = self._shape(text)
         found = self._heard(piece, shape, text)
-        said = bare(text) if shape.nothing else text
+        doubted = shape.trouble or any(entry.kind in (FAULT, ECHO) for entry, _match in found)
+        said = bare(text) if doubted and has_nothing(text.translate(_ZEROS)) else text
         if said != text:  # a counter that is 0 is no fault
             found = [pair for pair in found if pair[0].kind not in (FAULT, ECHO) or pair[0].pattern.search(said)]
         silent = any(entry.kind in (NORMAL, QUIET) for entry, _match in found)
@@ -281,12 +287,10 @@ class Reading:
             readers[index].line(number, whole)
         # A fact or a good word says nothing of the rest of its line.
         known = any(entry.kind in (FAULT, ECHO, NORMAL, QUIET) for entry, _match in found)
-        trouble = "" if known else shape.trouble if said == text else shape.trouble and _trouble(said)
-        if trouble in ("alarms", "hints"):
-            kept: list[Hit] = getattr(self, trouble)
-            # The first ones, and the last: what is said before a program works is seldom what ends it.
-            del kept[_ALARMS // 2 : len(kept) - _ALARMS // 2 + 1]
-            kept.append(where or self._where(piece, number, whole))
+        trouble = "" if known else shape.trouble if said == text else shape.trouble and trouble_of(said)
+        if trouble in self._troubles:
+            self._troubles[trouble].append((number, whole))
+            _shorten(self._troubles[trouble])
         return _THERE if found or shape.read else _MAYBE if shape.figures or trouble else 0
 
     @staticmethod
@@ -313,14 +317,15 @@ class Reading:
         known = self._shapes.get(shape)
         if known is None:
             signs: list[tuple[Sign, tuple[Way, ...]]] = []
-            found, first_reader, words = self._index.possible(letters_of(text)), len(self._signs), self._alarm_words
-            read = tuple(
-                sorted(n - first_reader for n, ways in found.items() if first_reader <= n < words and _any(ways, text))
-            )
+            found, first_reader = self._index.possible(letters_of(text)), len(self._signs)
+            numbers = sorted(key for key in found if isinstance(key, int))
+            read = tuple(n - first_reader for n in numbers if n >= first_reader and _any(found[n], text))
+            if not self.field and not _FIELD.isdisjoint(found):
+                self._look_for_field(found, text)
             trace, typed = (bool(found and form(name).match(text)) for name in ("trace", "command"))
             kinds = () if trace else (FACT,) if typed else SIGNS
-            possible = {n: ways for n, ways in found.items() if n < first_reader and self._signs[n].kind in kinds}
-            for number, ways in sorted(possible.items()):
+            possible = {n: found[n] for n in numbers if n < first_reader and self._signs[n].kind in kinds}
+            for number, ways in possible.items():
                 entry = self._signs[number]
                 sure = any(way.pattern.search(text) for way in ways if not way.digits)
                 plain = entry.test is None and entry.piece is None and not entry.pattern.groupindex
@@ -330,13 +335,16 @@ class Reading:
             tested = any(self._signs[number].test is not None for number in possible)
             figures = tested or any(way.figures for ways in possible.values() for way in ways)
             signs.sort(key=lambda pair: bool(pair[1]))
-            trouble = _trouble(text) if words in found and not (trace or typed) else ""
-            heard = trouble or any(entry.kind in (FAULT, ECHO) for entry, _ways in signs)
-            known = _Shape(tuple(signs), read, trouble, bool(heard) and has_nothing(shape), figures)
+            trouble = "" if trace or typed else trouble_of(text, found)
+            known = _Shape(tuple(signs), read, trouble, figures)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             self._shapes[shape] = known
         return known
+
+    def _look_for_field(self, found: Mapping[int | str, Sequence[Way]], text: str) -> None:
+        self._beside.update(word.lower() for way in found.get("beside", ()) for word in way.pattern.findall(text))
+        self.field = len(self._beside) > 1 or any(way.pattern.search(text) for way in found.get("field", ()))
 
     def _add(self, entry: Sign, hit: Hit) -> None:
         self.seen.setdefault(entry.name, Seen(entry)).add(hit)
@@ -361,19 +369,14 @@ def _untagged(text: str) -> str:
     return _TAG.sub("", text) if text[:1] == "[" else text
 
 
+def _shorten(kept: list[Any]) -> None:
+    """To the first ones, and the last: what is said before a program works is seldom what ends it."""
+    del kept[_ALARMS // 2 : -_ALARMS // 2]
+
+
 def _any(ways: Iterable[Way], text: str) -> bool:
     """One may match the line or what is below the marks in front of it, with any digits."""
     return any(way.digits or "^" in way.text or "$" in way.text or way.pattern.search(text) for way in ways)
-
-
-def _trouble(text: str) -> str:
-    """alarms: it says that something failed; hints: it has a word that complaints have, too; mild: only such that
-    harmless lines have; empty: it has none."""
-    if not alarms(text, "demand"):
-        return ""
-    if says_failure(text):
-        return "hints" if form("warning").search(text) else "alarms"
-    return "mild" if form("mild").search(text) else "hints"
 
 
 def _headed(lines: Sequence[bytes], offset: int) -> str:

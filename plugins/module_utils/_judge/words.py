@@ -77,11 +77,6 @@ def ways_of(pattern: str) -> tuple[Way, ...]:
     return all_ways(pattern)
 
 
-def any_of(pattern: str) -> tuple[str, ...]:
-    """Of these words, in lower case, every line that matches has one. Raises ValueError as `ways_of`."""
-    return tuple(sorted({_plain(word) for way in ways_of(pattern) for word in way.needs[0]}))
-
-
 def _alternatives(text: str) -> list[str]:
     """A pattern, cut at the bars that no parenthesis or set contains."""
     cuts, depth = [-1], 0
