@@ -63,7 +63,7 @@ options:
     description: File to which the answer is written as JSON.
     type: path
 notes:
-  - Runs on the controller, where O(bundle) and O(dest) are. Causes are in C(docs/causes.md), their sources in C(docs/signs.md).
+  - Runs on the controller, where O(bundle) and O(dest) are. Causes are in C(docs/causes.md), signs in C(signs.md).
   - One of O(bundle) and O(evidence) is required.
 """
 

@@ -256,14 +256,20 @@ class Reading:
 
     def _parts(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
         """As ``_line``; a long line is read in parts that overlap."""
-        starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP) if len(text) > _LONG else (0,)
+        if len(text) <= _LONG:
+            return self._line(piece, number, text, readers)
+        starts = range(0, len(text) - _OVERLAP, _LONG - _OVERLAP)
         return max(self._line(piece, number, text[at : at + _LONG], readers) for at in starts)
 
     def _line(self, piece: Piece, number: int, text: str, readers: Sequence[Reader]) -> int:
         """_THERE if there was anything in it, _MAYBE if there might be with other figures, else 0."""
         whole, text = text, _untagged(text)
         shape = self._shape(text)
-        found = self._heard(piece, shape, text)
+        found = self._heard(piece, shape, text) if shape.signs else []
+        if " nranks " in text:
+            self._rank(piece, number, whole)
+        if not (found or shape.read or shape.trouble):
+            return _MAYBE if shape.figures else 0
         doubted = shape.trouble or any(entry.kind in (FAULT, ECHO) for entry, _match in found)
         said = bare(text) if doubted and has_nothing(text.translate(_ZEROS)) else text
         if said != text:  # a counter that is 0 is no fault
@@ -272,8 +278,6 @@ class Reading:
         if len(found) > 1 and any(entry.kind == FAULT and not entry.alone for entry, _match in found):
             found = [(entry, match) for entry, match in found if not entry.alone]
         where: Hit | None = None
-        if " nranks " in text:
-            self._rank(piece, number, whole)
         for entry, match in found:
             if silent and entry.kind in (FAULT, ECHO):
                 continue
