@@ -33,7 +33,7 @@ FAMILIES = (
     ("killed_for_memory", "failed (exitcode: -9) local_rank: 0 (pid: 4321)"),
     ("container_shm", "exitcode  : -7 (pid: 4321)"),
     ("wrong_interface", "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error"),
-    ("wrong_interface", "No available node types can fulfill resource request {'GPU': 1.0}"),
+    ("ray_gpus_too_few", "No available node types can fulfill resource request {'GPU': 1.0}"),
     ("foreign_client", "nmap found the port of the store"),
     ("application_failed", "gpu01:1:2 [0] NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8 range)"),
     ("nccl_bug", "free(): invalid next size (fast) in all_reduce_perf"),

@@ -267,3 +267,19 @@ def test_one_release_that_a_program_was_compiled_with_is_no_mixture() -> None:
     assert "nccl_mixed" not in causes(
         ask("# NCCL Tests compiled with NCCL 2.19\nNCCL failure all_reduce.cu:95 'unhandled cuda error'\n")
     )
+
+
+@pytest.mark.parametrize("prompt", ["", "> ", "# ", "sh-4.4$ ", "gpu01:/home/a # ", "a@gpu01:~> "])
+@pytest.mark.parametrize(
+    "search",
+    [
+        'dmesg -T | grep -E "NVRM: Xid|fallen off the bus"',
+        'grep -rn "No space left on device" logs/',
+        "sudo zgrep 'Permission denied (publickey)' /var/log/auth.log",
+        'kubectl describe pod worker-0 | grep -A3 "Reason: *OOMKilled"',
+        'echo "Failed to start NVIDIA fabric manager"',
+    ],
+)
+def test_words_of_a_search_are_no_message(prompt: str, search: str) -> None:
+    found = ask(f"NCCL INFO cudaDriverVersion 12040\n{prompt}{search}\n")
+    assert (found["verdict"], causes(found)) == ("no_fault_seen", [])
