@@ -267,3 +267,26 @@ def test_one_release_that_a_program_was_compiled_with_is_no_mixture() -> None:
     assert "nccl_mixed" not in causes(
         ask("# NCCL Tests compiled with NCCL 2.19\nNCCL failure all_reduce.cu:95 'unhandled cuda error'\n")
     )
+
+
+# -------------------------------------------------------------------------------------------------- what was typed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'dmesg | grep -i "fallen off the bus"',
+        'journalctl -u kubelet | grep "Insufficient nvidia.com/gpu"',
+        'docker logs server 2>&1 | grep "system not yet initialized"',
+        'grep -r "Duplicate GPU detected" *.log',
+        "sudo dmesg -T | grep -E 'Xid|API mismatch|Out of memory: Killed process 1'",
+        "kubectl get pods | grep CrashLoopBackOff",
+    ],
+)
+def test_what_a_command_looks_for_is_not_what_it_found(command: str) -> None:
+    assert all(finding["certainty"] == "candidate" for finding in ask(f"{command}\n")["findings"])
+
+
+def test_the_name_of_a_pod_in_a_command_is_no_trouble_of_pods() -> None:
+    found = ask("k logs gpu-pod\n[Vector addition of 50000 elements]\nTest PASSED\nDone\n")
+    assert (found["verdict"], causes(found)) == ("healthy", [])
