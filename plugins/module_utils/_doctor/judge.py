@@ -83,8 +83,9 @@ def answer(
     questions = to_ask(causes, done)
     if verdict == CANNOT_TELL:
         failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
+        said = "" if reading.nccl else "\n".join(hit.quote for hit in reading.opening)
         first = general(failed, reading.nccl, stopped=True) if stopped else []
-        questions = [*first, *questions, *general(failed, reading.nccl)]
+        questions = [*first, *questions, *general(failed, reading.nccl, said)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = general(False, reading.nccl)
     # What would have helped and was not there.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Iterable, Mapping
 
 from .catalogue import catalogue, listed
@@ -32,18 +33,18 @@ class Question:
     look: str = ""
 
 
-def general(failed: bool, nccl: bool, stopped: bool = False) -> list[Question]:
-    """Where nothing tells more. ``nccl``: it has a word in what was read; ``stopped``: it ends after the bootstrap."""
-    names = ["failed", "again"] if failed else ["again"] if nccl else ["sound"]
-    return [Question(**listed("questions")[name]) for name in (["stopped"] if stopped else names)]
+def general(failed: bool, nccl: bool, said: str = "", stopped: bool = False) -> list[Question]:
+    """Where nothing tells more, first on the platform that ``said`` has a word of; ``stopped``: by the bootstrap."""
+    names = ["stopped"] if stopped else ["failed", "again"] if failed else ["again"] if nccl else ["sound"]
+    own = [each for words, each in listed("platforms").items() if re.search(words, said)][:1]
+    return [Question(**each) for each in (*own, *(listed("questions")[name] for name in names))]
 
 
 def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:
     """Commands, best first. ``candidates``: cause and weight; ``looks``: commands that show a cause, and how likely.
 
     A command says that it is one of its causes, or none of them, so it removes the entropy of that split; what is
-    compared is this gain per cost. A command that shows several causes counts for all of them.
-    """
+    compared is this gain per cost. A command that shows several causes counts for all of them."""
     weights = [(cause, max(weight, 0.01)) for cause, weight in candidates]
     total = sum(weight for _cause, weight in weights)
     shares: dict[Question, float] = {}
@@ -55,9 +56,7 @@ def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Qu
 
 def _gain(share: float) -> float:
     """Bits that a yes or no of this probability tells; what is nearly certain is still worth confirming."""
-    if share > 0.5:
-        return 1.0
-    return -share * math.log2(share) - (1 - share) * math.log2(1 - share)
+    return 1.0 if share > 0.5 else -share * math.log2(share) - (1 - share) * math.log2(1 - share)
 
 
 def looks_done(reading: Reading, read: Iterable[str], looked: Iterable[str]) -> frozenset[str]:

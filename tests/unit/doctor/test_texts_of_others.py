@@ -283,3 +283,41 @@ def test_one_release_that_a_program_was_compiled_with_is_no_mixture() -> None:
 def test_words_of_a_search_are_no_message(prompt: str, search: str) -> None:
     found = ask(f"NCCL INFO cudaDriverVersion 12040\n{prompt}{search}\n")
     assert (found["verdict"], causes(found)) == ("no_fault_seen", [])
+
+
+# -------------------------------------------------------------------------------------------------- what was typed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'dmesg | grep -i "fallen off the bus"',
+        'journalctl -u kubelet | grep "Insufficient nvidia.com/gpu"',
+        'docker logs server 2>&1 | grep "system not yet initialized"',
+        'grep -r "Duplicate GPU detected" *.log',
+        "sudo dmesg -T | grep -E 'Xid|API mismatch|Out of memory: Killed process 1'",
+        "kubectl get pods | grep CrashLoopBackOff",
+    ],
+)
+def test_what_a_command_looks_for_is_not_what_it_found(command: str) -> None:
+    assert all(finding["certainty"] == "candidate" for finding in ask(f"{command}\n")["findings"])
+
+
+def test_the_name_of_a_pod_in_a_command_is_no_trouble_of_pods() -> None:
+    found = ask("k logs gpu-pod\n[Vector addition of 50000 elements]\nTest PASSED\nDone\n")
+    assert (found["verdict"], causes(found)) == ("healthy", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("W0101 1 clusterstate.go:423] static_autoscaler: Failed to find readiness of gpu-pool", "Kubernetes"),
+        ("(gcs_server) gcs_server.cc:12: Failed to start the widget of a GPU", "Ray"),
+        ("cpu3:2098)WARNING: vmkernel: the widget of a GPU has failed", "ESXi"),
+        ("SHARP: sharp_am: failed to create job, no resources", "subnet manager"),
+        ("[2025-01-01T00:00:00] error: slurmctld: the widget of a GPU has failed", "Slurm"),
+    ],
+)
+def test_where_nothing_tells_more_one_looks_on_the_platform_of_the_line(line: str, where: str) -> None:
+    asked = [question["where"] for question in ask(f"{line}\n")["next"] if not question["look"]]
+    assert where in asked[0]
