@@ -80,16 +80,16 @@ def answer(
     verdict = FAULTY if certain else CANNOT_TELL if trouble or not known else NO_FAULT_SEEN if lacking else HEALTHY
     lacking = lacking if verdict == NO_FAULT_SEEN or (broken and verdict == CANNOT_TELL) else []
     causes = open_causes(found, reading.seen, done)
+    line = shown[0].hits[0] if shown and shown[0].hits else fault_line(reading)
     questions = to_ask(causes, done)
     if verdict == CANNOT_TELL:
-        failed = bool(kinds[FAULT] or kinds[ECHO] or troubled)
-        first = general(failed, reading.nccl, stopped=True) if stopped else []
-        questions = [*first, *questions, *general(failed, reading.nccl)]
+        only = "switch" if line and form("switch").search(line.quote) else ""
+        first = general(False, False, "stopped") if stopped else []
+        questions = [*first, *questions, *general(bool(kinds[FAULT] or kinds[ECHO] or troubled), reading.nccl, only)]
     elif verdict == NO_FAULT_SEEN and any(gap.code != "job" for gap in lacking):
         questions = general(False, reading.nccl)
     # What would have helped and was not there.
     asked = [text for text, names in listed("wanted").items() if not any(name in reading.seen for name in names)]
-    line = shown[0].hits[0] if shown and shown[0].hits else fault_line(reading)
     text = f"{reading.skipped} forms of lines (alike but for their figures) were read {PER_FORM} times each"
     skipped = [text] if reading.skipped else []
     return {

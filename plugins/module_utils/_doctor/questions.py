@@ -32,10 +32,10 @@ class Question:
     look: str = ""
 
 
-def general(failed: bool, nccl: bool, stopped: bool = False) -> list[Question]:
-    """Where nothing tells more. ``nccl``: it has a word in what was read; ``stopped``: it ends after the bootstrap."""
-    names = ["failed", "again"] if failed else ["again"] if nccl else ["sound"]
-    return [Question(**listed("questions")[name]) for name in (["stopped"] if stopped else names)]
+def general(failed: bool, nccl: bool, only: str = "") -> list[Question]:
+    """Where nothing tells more. ``nccl``: it has a word in what was read; ``only``: the one to ask, by name."""
+    names = [only] if only else ["failed", "again"] if failed else ["again"] if nccl else ["sound"]
+    return [Question(**listed("questions")[name]) for name in names]
 
 
 def rank(candidates: Iterable[tuple[str, float]], looks: Mapping[str, Mapping[Question, float]]) -> list[Question]:
