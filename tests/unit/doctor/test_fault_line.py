@@ -107,7 +107,7 @@ def test_where_something_is_named_its_line_is_the_one() -> None:
             " 0  /usr/lib/libucs.so.0(ucs_handle_error+0x2d4) [0x7f]\n 3  /opt/libnccl.so(+0x120057) [0x7f]\n",
         ),
         ("nccl_bug", "#0  0x00 in ?? ()\n#1  0x00007f in ncclCudaContextTrack (out=0x55) at misc/strongstream.cc:30\n"),
-        ("mpi_transport", " 0 0x085f0c __GI___libc_free()  :0\n 1 0x0fef1f hcoll_buffer_pool_return()  ???:0\n"),
+        ("hcoll_fails", " 0 0x085f0c __GI___libc_free()  :0\n 1 0x0fef1f hcoll_buffer_pool_return()  ???:0\n"),
         ("", " 0  /usr/lib/libucs.so.0(ucs_handle_error+0x2d4) [0x7f]\n 1  /usr/lib/libc.so.6(+0x89144) [0x7f]\n"),
     ],
 )

@@ -332,6 +332,15 @@ def test_a_counter_that_is_0_on_one_port_does_not_hide_the_next_port() -> None:
     assert diagnose(None, hosts)["findings"][0]["host"] == "gpu02"
 
 
+def test_what_a_switch_says_is_looked_at_on_the_switch() -> None:
+    said = "Jan  2 10:00:00 {host} ERR {program}: :- doTask: Failed to process invalid entry, drop it"
+    where = [
+        {step["where"] for step in ask(said.format(host=host, program=program))["next"]}
+        for host, program in [("sw01", "swss#buffermgrd"), ("gpu01", "nvidia-thing")]
+    ]
+    assert "on the switch" in where[0] - where[1]
+
+
 def test_a_host_that_fails_or_does_not_answer_is_never_part_of_a_healthy_site() -> None:
     good = "=== ROCEMESH ulimit.txt\nulimit -l: unlimited\n"
     assert site(gpu01=good)["verdict"] == "no_fault_seen"
