@@ -221,9 +221,9 @@ class Reading:
     @property
     def spoken(self) -> bool:
         """All that it read is a few lines that a person may have written, and no output of a command."""
-        data = sum(form("data").search(hit.quote) is not None for hit in self.opening)
-        measured = any(job.measured and job.ends for job in self.jobs)
-        return self.is_short and 2 * data <= len(self.opening) and not measured
+        if not self.is_short or any(job.measured and job.ends for job in self.jobs):
+            return False
+        return 2 * sum(form("data").search(hit.quote) is not None for hit in self.opening) <= len(self.opening)
 
     @property
     def is_short(self) -> bool:
