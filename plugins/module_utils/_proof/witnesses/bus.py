@@ -6,8 +6,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Tuple
 
 from ..._results.figures.limits import MEASUREMENT_MARGIN
 from ..._results.readers.reading import by_key, few
-from ..evidence import Evidence, rows
-from ..rdma_ports import below_best
+from ..evidence import Evidence, below_best, rows
 from ..witness import Doubts
 
 NOT_READ = "not read"
