@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.benchmarks.mesh_sides import processor_time
 from tests.benchmarks.record import Record, Run, ratio, turns
@@ -71,7 +70,7 @@ def launched(nodes: Fleet, mpi: Installed, used: Callable[[], float]) -> Run:
     for again in range(5):
         with timed(used) as run:
             done = many.mpirun(nodes, ["hostname"], mpi.version, directory=mpi.directory, seconds=LIMIT)
-        assert len(by_rank(done.stdout)) == len(nodes.nodes), done.stderr[-3000:]
+        assert len(many.answered(done.stdout)) == len(nodes.nodes), done.stderr[-3000:]
         if done.returncode == 0:
             return {**run, "again": again}
         assert done.returncode == STOOD_STILL, done.stderr[-3000:]

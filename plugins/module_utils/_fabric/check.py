@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 from .._judge.sentences import refusal
 from .._judge.xids import known_from
 from .._layer import RefusedError
-from .._results.readers.tags import by_rank
+from .._results.readers.tags import lines_of
 from . import counters, judge, reach, readings, report, schedule, wire
 
 SCHEMA = 1
@@ -77,8 +77,8 @@ def next_part(site: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]
 
 def _lines(output: str) -> list[str]:
     """Of mpirun with tags only the first rank prints; without tags it is the text itself."""
-    ranks = by_rank(output)
-    return [line for rank in sorted(ranks) for line in ranks[rank]] if ranks else output.splitlines()
+    tagged = (line.text.strip() for line in lines_of(output) if line.rank is not None and line.stream == "stdout")
+    return [text for text in tagged if text] or output.splitlines()
 
 
 class _Check:

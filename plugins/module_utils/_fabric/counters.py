@@ -8,9 +8,10 @@ import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding
+from .._results.readers.reading import by_key
 from .._yaml_files import Beside
 from .judge import Place
-from .model import Fabric, by_key
+from .model import Fabric
 from .reach import fault
 
 NAMES = Beside(__file__, "counters.yml")

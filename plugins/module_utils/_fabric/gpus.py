@@ -12,10 +12,11 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.finding import Finding, text_table
 from .._judge.xids import Known, Xids, counted, of_host, outlived, sentence
+from .._results.readers.reading import by_key
 from .._results.readers.reading import names as listed
 from .._yaml_files import Beside
 from .judge import Place
-from .model import by_key, usual
+from .model import usual
 from .reach import fault
 
 _TABLE = Beside(__file__, "gpus.yml")

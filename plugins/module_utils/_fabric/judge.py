@@ -17,7 +17,8 @@ import math
 import statistics
 from typing import Mapping, Sequence
 
-from .model import Fabric, by_key
+from .._results.readers.reading import by_key
+from .model import Fabric
 from .schedule import Pair, Sweep, Tournament
 
 DROP = 0.12

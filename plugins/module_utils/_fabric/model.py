@@ -7,20 +7,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence, TypeVar
+from typing import Any, Iterable, Mapping, Sequence
 
 from .._judge.sentences import refusal
-
-Key = TypeVar("Key")
-Thing = TypeVar("Thing")
-
-
-def by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:
-    """Each key with its things, both in the order in which they come."""
-    found: dict[Key, list[Thing]] = {}
-    for key, thing in pairs:
-        found.setdefault(key, []).append(thing)
-    return found
+from .._results.readers.reading import by_key
 
 
 @dataclasses.dataclass(frozen=True)

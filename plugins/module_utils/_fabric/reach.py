@@ -12,8 +12,9 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Tuple
 
 from .._judge.finding import Finding
 from .._judge.sentences import Sentences
+from .._results.readers.reading import by_key
 from .judge import Place, Sample, judge
-from .model import Fabric, by_key, usual
+from .model import Fabric, usual
 from .wire import Replies
 
 FAULTS = Sentences(__file__, "faults.yml")

@@ -14,10 +14,10 @@ from .._judge.finding import Finding
 from .._judge.sentences import refusal
 from .._judge.xids import Known
 from .._layer import RefusedError
-from .._results.readers.reading import number, short
+from .._results.readers.reading import by_key, number, short
 from .gpus import Gpus, judge
 from .judge import Place
-from .model import Fabric, Port, by_key, from_rows, usual
+from .model import Fabric, Port, from_rows, usual
 from .reach import FAULTS, fault
 
 

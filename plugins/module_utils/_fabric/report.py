@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from .._judge.finding import Finding, text_table
+from .._results.readers.reading import by_key
 from .judge import Place, Places, Sample
-from .model import Fabric, by_key
+from .model import Fabric
 from .reach import FAULTS
 from .wire import Failure
 

@@ -17,7 +17,8 @@ import math
 from typing import Iterable, Iterator, Sequence, Union
 
 from .._judge.sentences import refusal
-from .model import Fabric, by_key
+from .._results.readers.reading import by_key
+from .model import Fabric
 
 Pair = tuple[int, int]
 FORMS = ("quick", "full", "bisection")

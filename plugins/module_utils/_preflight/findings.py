@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from .._judge.finding import NOTE, PROBLEM, WARNING, Finding
 from .._judge.sentences import Sentences
-from .._results.readers.reading import names
+from .._results.readers.reading import by_key, names
 
 LEVELS = (PROBLEM, WARNING, NOTE)
 SIGNS = {PROBLEM: "!", WARNING: "?", NOTE: " "}
@@ -27,9 +27,7 @@ def line(finding: Finding) -> str:
 
 def grouped(findings: Iterable[Finding], names: Callable[[Sequence[str]], str] = ", ".join) -> list[Finding]:
     """The same finding at several places becomes one that names them all, or what ``names`` makes of them."""
-    places: dict[Finding, list[str]] = {}
-    for finding in findings:
-        places.setdefault(dataclasses.replace(finding, place="", code=""), []).append(finding.place)
+    places = by_key((dataclasses.replace(finding, place="", code=""), finding.place) for finding in findings)
     return [dataclasses.replace(key, place=names([*dict.fromkeys(where)])) for key, where in places.items()]
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._judge.finding import Finding
-from .._results.readers.reading import few
+from .._results.readers.reading import by_key, few
 from . import relations
 from .findings import found
 from .values import truth, words
@@ -95,10 +95,7 @@ def _login_port(row: Mapping[str, Any]) -> str:
 
 
 def _same(keys: Mapping[str, tuple[Any, ...]], variable: str, what: str) -> Iterator[Finding]:
-    hosts: dict[tuple[Any, ...], list[str]] = {}
-    for host, key in keys.items():
-        hosts.setdefault(key, []).append(host)
-    for key, several in hosts.items():
+    for key, several in by_key((key, host) for host, key in keys.items()).items():
         if len(several) > 1:
             yield found("same_value", few(several), variable=variable, value=key[0], hosts=few(several), what=what)
 

@@ -11,8 +11,7 @@ import itertools
 from typing import Any, Callable, Collection, Mapping, Sequence, Tuple
 
 from .._results.figures.limits import PCIE_GENERATIONS, UnknownError
-from .evidence import whole
-from .rdma_ports import below_best, gbit_per_s, name, roce_gids, training_ports
+from .evidence import below_best, gbit_per_s, port_name, roce_gids, training_ports, whole
 from .snapshots import SIMULATED
 
 _GENERATIONS = {rate: generation for generation, (rate, _share) in PCIE_GENERATIONS.items()}
@@ -38,12 +37,13 @@ def find(
         return {**result, "notes": [SIMULATED]}
     chosen = hcas or {}
     by_node = {node: training_ports(readings.get(node), networks, chosen.get(node)) for node in nodes}
-    silent = [node for node, found in by_node.items() if not found or set(chosen.get(node) or ()) - {*map(name, found)}]
+    named = {node: {*map(port_name, found)} for node, found in by_node.items()}
+    silent = [node for node, there in named.items() if not there or set(chosen.get(node) or ()) - there]
     addressed = f"with a RoCE v2 address in {', '.join(networks) or 'any network'}"
     if silent or not by_node:
         what = "not every NIC that NCCL names" if chosen else f"no RDMA port {addressed}"
         return {**result, "notes": [f"{what} was seen on {', '.join(silent)}" if by_node else "no node was read"]}
-    ports = {f"{node} {name(port)}": port for node, found in by_node.items() for port in found}
+    ports = {f"{node} {port_name(port)}": port for node, found in by_node.items() for port in found}
     readers: dict[str, Callable[[_Ports], _Figures]] = {key: functools.partial(_least, key) for key in _LEAST}
     readers.update(pcie_generation=_pcie, vlan_tagged=functools.partial(_tags, () if chosen else networks))
     for key, read in readers.items():

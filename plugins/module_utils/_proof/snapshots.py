@@ -17,8 +17,7 @@ from typing import Any, Collection, Mapping, NamedTuple, Sequence
 from .._results.figures.limits import UnknownError
 from .._results.readers.reading import few
 from .._yaml_files import Beside
-from . import rdma_ports
-from .evidence import moment, short, whole
+from .evidence import addresses, gbit_per_s, moment, port_name, roce_gids, short, training_ports, whole
 
 UNIT_BYTES = 4
 # A rail that carries less than this of its even share carries no channel: connections are set up through it, no more.
@@ -92,7 +91,7 @@ def _node(
     start, before, after = (pair.get(word) or {} for word in ("start", "before", "after"))
     times = {"before_at": moment(before.get("at")), "after_at": moment(after.get("at"))}
     first, old, new = (
-        {rdma_ports.name(port): port for port in rdma_ports.training_ports(reading, networks, hcas)}
+        {port_name(port): port for port in training_ports(reading, networks, hcas)}
         for reading in (start, before, after)
     )
     why = _unread(before, "before", nic=True) or _unread(after, "after", nic=True) or _unlike(old, new, networks, hcas)
@@ -106,7 +105,7 @@ def _node(
     by_port = {
         port: [None if one.value is None else UNIT_BYTES * one.value for one in both] for port, both in grown.items()
     }
-    outside = [port for port in new if asked and not any(rdma_ports.roce_gids(new[port], asked))]
+    outside = [port for port in new if asked and not any(roce_gids(new[port], asked))]
     # Both ports of a card have its GUID; that of a virtual function is zero until it is set.
     cards = {str(port.get("name")): str(port.get("node_guid") or "") for port in new.values()}
     return {
@@ -128,7 +127,7 @@ def _node(
             "hostname": str(after.get("hostname") or ""),
             "boots": [str(after["boot_id"])] if after.get("boot_id") else [],
             "guids": sorted(guid for guid in cards.values() if guid.strip("0:")),
-            "addresses": sorted(address for port in new.values() for address in rdma_ports.addresses(port)),
+            "addresses": sorted(address for port in new.values() for address in addresses(port)),
         },
         "replaced": [*_replaced(start, after, first, new), *_replaced(before, after, old, new)],
     }
@@ -171,7 +170,7 @@ def _replaced(before: Mapping[str, Any], after: Mapping[str, Any], old: _Ports, 
             was, now = old[port].get(key), new[port].get(key)
             if was and now and was != now:
                 found.append(f"{key} of {port} was {was} before the run and {now} after it")
-        had, has = (", ".join(sorted(rdma_ports.addresses(each[port]))) for each in (old, new))
+        had, has = (", ".join(sorted(addresses(each[port]))) for each in (old, new))
         if had and has and had != has:
             found.append(f"{port} had the addresses {had} before the run and {has} after it")
     return found
@@ -188,7 +187,7 @@ def _idle(by_port: Mapping[str, Sequence[int | None]]) -> list[str]:
 
 def _most(ports: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> float | None:
     """What the links can carry between the two readings, per direction; None if that is not known."""
-    rates = [rdma_ports.gbit_per_s(port) for port in ports]
+    rates = [gbit_per_s(port) for port in ports]
     before, after = times["before_at"], times["after_at"]
     if not rates or None in (*rates, before, after):
         return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command, major_of
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import answers
 
 from tests.integration.mesh.fleet import NETWORK, Fleet
 from tests.unit.mesh.harness import Node as Member
@@ -59,6 +59,11 @@ def mpirun(
     return fleet.nodes[0].in_container(argv, timeout=seconds + 30)
 
 
+def answered(output: str) -> dict[int, list[str]]:
+    """Rank -> what it printed."""
+    return {each.rank: each.lines for each in answers.read(output).parts}
+
+
 def ended(
     run: Callable[[], subprocess.CompletedProcess[str]], ranks: int, version: str
 ) -> subprocess.CompletedProcess[str]:
@@ -66,7 +71,7 @@ def ended(
     Only such a run, which said everything and then stood still, is made again."""
     for _attempt in range(4):
         done = run()
-        finished = done.returncode == STOOD_STILL and len(by_rank(done.stdout)) == ranks
+        finished = done.returncode == STOOD_STILL and len(answered(done.stdout)) == ranks
         if not (finished and major_of(version) == 5):
             break
     return done

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import command, major_of
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import NETWORK, Fleet, fleet, missing
@@ -69,7 +68,7 @@ def test_a_collective_runs_in_the_family_of_the_run_network(
     argv = [mpirun if word == "mpirun" else word for word in argv]
     done = many.ended(lambda: nodes.nodes[0].in_container(argv), 3, version)
     assert done.returncode == 0, done.stdout + done.stderr
-    answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
+    answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in many.answered(done.stdout).values()]
     assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 6.0)] * 3
     peers = re.findall(r"connection_handler: working connection \(\d+, \d+\) (\S+):\d+$", done.stderr, re.MULTILINE)
     assert len(peers) == 2 and all(ipaddress.ip_address(peer) in ipaddress.ip_network(subnet) for peer in peers)

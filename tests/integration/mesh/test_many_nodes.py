@@ -10,7 +10,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import major_of
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import Fleet, fleet, missing
@@ -42,7 +41,7 @@ def version() -> str:
 def test_every_host_answers_with_the_key_on_the_head_only(nodes: Fleet, version: str) -> None:
     done = many.mpirun(nodes, ["hostname"], version, seconds=SECONDS)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert by_rank(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
+    assert many.answered(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
     head, *workers = nodes.nodes
     assert many.key_holders(nodes) == [head.name]
     # Each worker took one login, from the head; the head took none. No server turned one away (MaxStartups).

@@ -14,7 +14,6 @@ import pytest
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.failure import diagnose
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import Node as Host
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch.mpirun import major_of
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import NETWORK, Fleet, fleet, missing
@@ -82,7 +81,7 @@ def test_every_host_answers_and_only_the_heads_key_opened_a_door(nodes: Fleet, i
     done = run(nodes, installed, "hostname")
     assert done.returncode == 0, done.stdout + done.stderr
     runs = nodes.nodes[1].connections() - before[1]
-    assert by_rank(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
+    assert many.answered(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}
     assert many.key_holders(nodes) == [nodes.nodes[0].name]
     # One login per worker, none on the head, none that was turned away.
     opened = [node.connections() - one for node, one in zip(nodes.nodes, before, strict=True)]
@@ -93,7 +92,7 @@ def test_every_host_answers_and_only_the_heads_key_opened_a_door(nodes: Fleet, i
 def test_a_collective_over_all_hosts_is_right(nodes: Fleet, installed: Installed) -> None:
     done = run(nodes, installed, many.PYTHON, "-c", ALLREDUCE, str(len(nodes.nodes)), ELEMENTS)
     assert done.returncode == 0, done.stdout + done.stderr
-    answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in by_rank(done.stdout).values()]
+    answers = [json.loads(lines[-1].split(" ", 1)[1]) for lines in many.answered(done.stdout).values()]
     assert [(answer["ok"], answer["sum"]) for answer in answers] == [(True, 10.0)] * 4
     assert sorted(answer["host"] for answer in answers) == [node.name for node in nodes.nodes]
 
@@ -105,7 +104,7 @@ def test_the_training_job_runs_on_all_hosts(nodes: Fleet, installed: Installed, 
     program += ["--interface_cidr", NETWORK, "--threads", "1", "--batch_size", "1", "--image_size", "64"]
     program += ["--num_warmup_batches", "1", "--num_batches", "3", "--display_every", "1"]
     done = run(nodes, installed, *program, seconds=120)
-    said = by_rank(done.stdout)
+    said = many.answered(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     records = [
         json.loads(line.split(" ", 1)[1])

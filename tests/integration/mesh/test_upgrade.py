@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import earlier_release, many
 from tests.integration.mesh.earlier_release import ACCOUNT
@@ -87,7 +86,7 @@ def test_a_job_that_runs_ends_well_and_then_nothing_of_the_broker_is_there(nodes
         job.kill()
         job.wait()
     assert job.returncode == 0, err
-    assert by_rank(out) == {rank: [f"ended well on {node.name}"] for rank, node in enumerate(nodes.nodes)}
+    assert many.answered(out) == {rank: [f"ended well on {node.name}"] for rank, node in enumerate(nodes.nodes)}
     until(lambda: not any(node.inside(["pgrep", "-u", ACCOUNT]).stdout for node in workers), "the account is in use")
     upgraded(nodes)
     assert [left(node, uid) for node, uid in zip(nodes.nodes, uids, strict=True)] == [{}, {}, {}]
@@ -95,4 +94,4 @@ def test_a_job_that_runs_ends_well_and_then_nothing_of_the_broker_is_there(nodes
     for node in nodes.nodes:
         node.start_container()
     done = many.mpirun(nodes, ["hostname"], version)
-    assert by_rank(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}, done.stderr
+    assert many.answered(done.stdout) == {rank: [node.name] for rank, node in enumerate(nodes.nodes)}, done.stderr

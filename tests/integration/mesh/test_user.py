@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
 
 from tests.integration.mesh import many
 from tests.integration.mesh.fleet import CONTAINER_USER, MESH, Fleet, fleet, missing
@@ -70,7 +69,7 @@ def test_a_rank_reads_the_keys_that_it_needs_and_writes_none(mesh: Fleet) -> Non
 def test_mpirun_starts_every_rank_without_root(mesh: Fleet) -> None:
     done = many.mpirun(mesh, ["id", "-u"], said("/usr/bin/mpirun"))
     assert done.returncode == 0, done.stderr[-2000:]
-    assert {rank: list(lines) for rank, lines in by_rank(done.stdout).items()} == {n: ["10001"] for n in range(3)}
+    assert many.answered(done.stdout) == {n: ["10001"] for n in range(3)}
 
 
 def test_a_second_run_changes_nothing(mesh: Fleet) -> None:

@@ -9,8 +9,8 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.evidence
     CLOCK_S,
     READING_SLACK_S,
     Job,
+    training_ports,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.rdma_ports import training_ports
 from ansible_collections.rocemesh.multinode.plugins.module_utils._proof.witness import Doubts
 
 BEGIN, END = 1_800_000_000.0, 1_800_000_600.0

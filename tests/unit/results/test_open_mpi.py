@@ -14,7 +14,7 @@ from ansible_collections.rocemesh.multinode.plugins.module_utils._results.launch
     options,
     renamed,
 )
-from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import by_rank
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import answers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tf_cnn import read
 
 from tests.unit.results.logs import FIXTURES
@@ -131,5 +131,5 @@ def test_the_blank_that_open_mpi_5_puts_after_its_tag_changes_no_figure() -> Non
         tag: "".join(f"[1,{number % 4}]<stdout>:{tag}{line}\n" for number, line in enumerate(guide))
         for tag in ("", " ")
     }
-    assert by_rank(texts[" "]) == by_rank(texts[""])
+    assert answers.read(texts[" "]) == answers.read(texts[""])
     assert read(texts[" "]).as_dict() == read(texts[""]).as_dict()

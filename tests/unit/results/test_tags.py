@@ -5,10 +5,10 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers import answers
 from ansible_collections.rocemesh.multinode.plugins.module_utils._results.readers.tags import (
     Demultiplexer,
     Line,
-    by_rank,
     lines_of,
 )
 from hypothesis import given
@@ -86,8 +86,8 @@ def test_forms_of_tags(text: str, expected: list[Line]) -> None:
 
 
 def test_recorded_timestamps_and_unterminated_lines() -> None:
-    answers = by_rank((RECORDED / "tag_timestamp.txt").read_bytes().decode())
-    assert answers == {rank: ["out", "partial 50%", "100%"] for rank in range(4)}
+    said = answers.read((RECORDED / "tag_timestamp.txt").read_bytes()).parts
+    assert {each.rank: each.lines for each in said} == {rank: ["out", "partial 50%", "100%"] for rank in range(4)}
 
 
 def test_recorded_traceback_torn_by_tags_is_whole_again() -> None:

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_topology import nccl_topology
 from ansible_collections.rocemesh.multinode.plugins.filter.nccl_variables import nccl_variables
 from ansible_collections.rocemesh.multinode.plugins.filter.path_consistency import path_consistency
-from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import rdma_ports, snapshots
+from ansible_collections.rocemesh.multinode.plugins.module_utils._proof import evidence, snapshots
 from ansible_collections.rocemesh.multinode.plugins.module_utils._site.rails import natural
 
 from .rails_site import BIG, GOLDEN, SITES, SMALL, Site, _gids
@@ -60,7 +60,7 @@ def test_counters_of_the_plan_are_those_that_the_proof_reads(site: Site) -> None
     readings = {node: site.reading(node) for node in site.nodes}
     for node, reading in readings.items():
         planned = sorted(port["device"] for rail in plan for port in rail["ports"] if port["node"] == node)
-        read = sorted(rdma_ports.name(port) for port in rdma_ports.training_ports(reading, site.networks))
+        read = sorted(evidence.port_name(port) for port in evidence.training_ports(reading, site.networks))
         assert planned == read
     counters = {name for rail in plan for port in rail["ports"] for name in port["counters"]}
     before, after = copy.deepcopy(readings), copy.deepcopy(readings)

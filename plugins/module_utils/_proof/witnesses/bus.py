@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Tuple
 
 from ..._results.figures.limits import MEASUREMENT_MARGIN
-from ..._results.readers.reading import few
-from ..evidence import Evidence, rows
-from ..rdma_ports import below_best
+from ..._results.readers.reading import by_key, few
+from ..evidence import Evidence, below_best, rows
 from ..witness import Doubts
 
 NOT_READ = "not read"
@@ -37,10 +36,7 @@ class PathNic(NamedTuple):
 def survey(evidence: Evidence, doubts: Doubts, look: Callable[[PathNic], Iterable[Word]]) -> list[PathNic]:
     """The NICs of the training. What ``look`` says of several of them in the same words becomes one doubt, or note."""
     found = list(_nics(evidence, doubts))
-    places: dict[Word, list[str]] = {}
-    for nic in found:
-        for word in look(nic):
-            places.setdefault(word, []).append(f"{nic.node} {nic.name}")
+    places = by_key((word, f"{nic.node} {nic.name}") for nic in found for word in look(nic))
     for (kind, what), names in places.items():
         getattr(doubts, kind).append(
             _SENTENCES[kind].format(what=what, places=few(names), count=len(names), all=len(found))

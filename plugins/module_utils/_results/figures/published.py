@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
+from ..readers.reading import by_key
 from .limits import Comparison
 
 MARK = "published, not measured here"
@@ -95,10 +96,7 @@ def words(
 ) -> list[dict[str, str]]:
     """One sentence per measured figure: {what, text}. ``limits``: what is known of the cluster; ``hosts``: of the job,
     0: not known."""
-    measured: dict[str, list[Comparison]] = {}
-    for entry in comparisons:
-        if entry.achieved is not None:
-            measured.setdefault(entry.what, []).append(entry)
+    measured = by_key((entry.what, entry) for entry in comparisons if entry.achieved is not None)
     texts = []
     for what, entries in measured.items():
         last, shares = entries[-1], dict.fromkeys(map(_share, entries))

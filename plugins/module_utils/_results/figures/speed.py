@@ -10,6 +10,7 @@ import dataclasses
 import statistics
 from typing import Any, Mapping, Sequence
 
+from ..readers.reading import by_key
 from .limits import Limit, bus_gbyte_per_s, is_positive, ring_factor
 
 # Of what the links of a node carry. Sound sites print 92 to 97 % of it for large messages (published.ALL_REDUCE: two to
@@ -127,12 +128,9 @@ def _row(exchange: Any) -> tuple[float, float, float] | None:
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
     """GPUs that stay behind those of their model; with fewer than three of a model it is not known which is right, so
     the slower one is named."""
-    models: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
-    for rank in per_rank:
-        machine = rank.get("machine") or {}
-        value = machine.get("copy_gb_s")
-        if is_positive(value):
-            models.setdefault(str(machine.get("device") or ""), []).append((value, rank))
+    told = ((rank.get("machine") or {}, rank) for rank in per_rank)
+    known = ((machine, rank) for machine, rank in told if is_positive(machine.get("copy_gb_s")))
+    models = by_key((str(machine.get("device") or ""), (machine["copy_gb_s"], rank)) for machine, rank in known)
     found = []
     for rows in models.values():
         usual = statistics.median_high([value for value, _rank in rows])

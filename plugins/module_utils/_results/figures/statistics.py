@@ -1,4 +1,4 @@
-"""What repeated measurements say, and how sure one can be of it. Pure, standard library only, the same on every run.
+"""What repeated measurements say, and how sure one can be of it. Pure, and the same on every run.
 
 The bootstrap draws with a fixed seed: the same figures give the same interval, so a report can be written again and a
 regression gate does not change its mind.
@@ -13,6 +13,7 @@ from typing import Any, Mapping, Sequence
 
 from ..._judge.sentences import refusal
 from ..._layer import RefusedError
+from ..readers.reading import by_key
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -154,7 +155,4 @@ def _checked(figures: Sequence[float], positive: bool = False) -> list[float]:
 
 def groups(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
     """Rows that share the values of ``keys`` (a missing key counts as None), in the order of their first appearance."""
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    return found
+    return by_key((tuple(row.get(key) for key in keys), row) for row in rows)

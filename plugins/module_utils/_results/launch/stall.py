@@ -11,7 +11,7 @@ import dataclasses
 import json
 from typing import Any, Mapping, Sequence
 
-from ..readers.reading import names
+from ..readers.reading import by_key, names
 from .causes import Diagnosis, ending
 
 # As `leftovers.py look` tells it.
@@ -72,11 +72,7 @@ def _process(host: str, said: Mapping[str, Any]) -> Process:
 
 
 def _by_rank(stall: Stall) -> dict[int, list[Process]]:
-    found: dict[int, list[Process]] = {}
-    for process in stall.seen:
-        if process.rank is not None:
-            found.setdefault(process.rank, []).append(process)
-    return found
+    return by_key((process.rank, process) for process in stall.seen if process.rank is not None)
 
 
 def numbered(ranks: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any, Iterator
 
-from .reading import Problems, names, plain, shown
+from .reading import Problems, by_key, names, plain, shown
 
 _AVERAGE_TOLERANCE = 0.005
 _FACTOR_TOLERANCE = 0.02
@@ -124,10 +124,7 @@ class Table:
 
     def sweeps(self) -> Iterator[list[int]]:
         """Sizes of the rows of each type, operation and root."""
-        found: dict[tuple[str, str, int | None], list[int]] = {}
-        for row in self.rows:
-            found.setdefault((row.type, row.redop, row.root), []).append(row.size)
-        yield from found.values()
+        yield from by_key(((row.type, row.redop, row.root), row.size) for row in self.rows).values()
 
     @property
     def mixed(self) -> bool:

@@ -97,6 +97,8 @@ def shown(thing: Any, /, *names: str, **more: Any) -> dict[str, Any]:
 
 
 Part = TypeVar("Part")
+Key = TypeVar("Key")
+Thing = TypeVar("Thing")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,6 +323,14 @@ class PartsReader(LogReader[Several[Part]], Generic[Part]):
         if len(self.current) < self.MOST_RANKS:
             self.current[rank] = part
         return part
+
+
+def by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:
+    """Each key with its things, both in the order in which they come."""
+    found: dict[Key, list[Thing]] = {}
+    for key, thing in pairs:
+        found.setdefault(key, []).append(thing)
+    return found
 
 
 def who(rank: int | None) -> str:

@@ -255,12 +255,3 @@ def lines_of(text: str | bytes) -> list[Line]:
     """All lines of a complete output, in the order in which they were complete."""
     reader = Demultiplexer()
     return [*reader.lines(text), *reader.rest()]
-
-
-def by_rank(text: str) -> dict[int, list[str]]:
-    """rank -> its non-empty lines of stdout; untagged lines are left out."""
-    answers: dict[int, list[str]] = {}
-    for line in lines_of(text):
-        if line.rank is not None and line.stream == "stdout" and line.text.strip():
-            answers.setdefault(line.rank, []).append(line.text.strip())
-    return answers

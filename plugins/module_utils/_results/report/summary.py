@@ -14,10 +14,8 @@ from typing import Any, Mapping, Sequence
 from ..._doctor import host_output, run_facts
 from ..._judge.sentences import refusal
 from ..._proof import found_limits, snapshots
-from ..._proof.evidence import Evidence, Job, gathered
+from ..._proof.evidence import Evidence, Job, gathered, port_name, training_ports
 from ..._proof.evidence import networks as cidrs
-from ..._proof.rdma_ports import name as port_name
-from ..._proof.rdma_ports import training_ports
 from ..._proof.verdict import hear, judge
 from ..figures import benchmark_files as bench
 from ..figures import published
