@@ -71,7 +71,7 @@ class _Shape:
 
 @functools.lru_cache(maxsize=4)
 def _index(signs: tuple[Sign, ...]) -> Index[int | str]:
-    """Of the numbers of signs and, behind them, of readers; of names: what alarms, and the field. Once per set of signs."""
+    """Of the numbers of signs and, behind them, of readers; of names: what alarms, and the field."""
     of_signs = [(number, way) for number, entry in enumerate(signs) for way in ways_of(entry.text)]
     of_readers = [(n, way) for n, reader in enumerate(READERS, len(signs)) for way in {*reader().ways}]
     of_field = [(name, way) for name in _FIELD for way in all_ways(form(name).pattern)]
