@@ -21,8 +21,8 @@ from tests.unit.doctor.cases_systems_a import SYSTEMS_A
 from tests.unit.doctor.cases_systems_b import SYSTEMS_B
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C
 from tests.unit.doctor.cases_systems_d import SYSTEMS_D
-from tests.unit.doctor.cases_systems_last import SYSTEMS_LAST
-from tests.unit.doctor.cases_systems_third import SYSTEMS_THIRD
+from tests.unit.doctor.cases_systems_e import SYSTEMS_THIRD
+from tests.unit.doctor.cases_systems_f import SYSTEMS_LAST
 from tests.unit.doctor.cases_threads import THREADS
 from tests.unit.doctor.cases_threads_more import THREADS_MORE
 

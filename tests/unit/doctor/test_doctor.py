@@ -27,8 +27,8 @@ from tests.unit.doctor.cases_fresh import FRESH_SOUND
 from tests.unit.doctor.cases_systems_b import SYSTEMS_SOUND
 from tests.unit.doctor.cases_systems_c import SYSTEMS_C_SOUND
 from tests.unit.doctor.cases_systems_d import SYSTEMS_D_SOUND
-from tests.unit.doctor.cases_systems_last import SYSTEMS_LAST_SOUND
-from tests.unit.doctor.cases_systems_third import SYSTEMS_THIRD_SOUND
+from tests.unit.doctor.cases_systems_e import SYSTEMS_THIRD_SOUND
+from tests.unit.doctor.cases_systems_f import SYSTEMS_LAST_SOUND
 from tests.unit.doctor.healthy import OUTPUTS
 from tests.unit.doctor.healthy_noise import NOISY
 from tests.unit.doctor.healthy_threads import SOUND
