@@ -44,9 +44,20 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield CONSTANTS[node.id]
 
 
+def texts_of_readers() -> dict[str, dict[str, str]]:
+    return dict(yaml.safe_load((SOURCES / "readers" / "problems.yml").read_text(encoding="utf-8")))
+
+
+def meaning(reader: str, code: str) -> str:
+    """The message, with names in braces for what is filled in; of several the first. Empty: the report words it."""
+    texts = texts_of_readers().get(reader, {})
+    found = [text for name, text in texts.items() if name.split("/")[0] == code]
+    return found[0].replace("|", "\\|").replace("\n", " ") if found else ""
+
+
 def codes() -> dict[str, list[str]]:
     """Reader -> its codes."""
-    texts = yaml.safe_load((SOURCES / "readers" / "problems.yml").read_text(encoding="utf-8"))
+    texts = texts_of_readers()
     found: dict[str, list[str]] = {reader: [*{name.split("/")[0] for name in names}] for reader, names in texts.items()}
     paths = (path for path in SOURCES.rglob("*.py") if path.parent.name != "readers")
     for path in sorted(paths, key=lambda path: path.stem):
@@ -125,9 +136,12 @@ def page() -> str:
         "",
         "## Codes",
         "",
-        "| code | reader | what it does to a sound run |",
-        "|---|---|---|",
-        *(f"| `{code}` | `{reader}` | {what} |" for code, reader, what in table()),
+        "What it says: the first of its messages; in braces what is filled in. Those of the data path are in",
+        "[Verdicts, worst first](data-path.md#verdicts-worst-first).",
+        "",
+        "| code | reader | what it says | what it does to a sound run |",
+        "|---|---|---|---|",
+        *(f"| `{code}` | `{reader}` | {meaning(reader, code)} | {what} |" for code, reader, what in table()),
     ]
     return "\n".join(lines) + "\n"
 
