@@ -51,6 +51,9 @@ def texts_of_readers() -> dict[str, dict[str, str]]:
 def meaning(reader: str, code: str) -> str:
     """The message, with names in braces for what is filled in; of several the first. Empty: the report words it."""
     texts = texts_of_readers().get(reader, {})
+    if reader == "path_verdict":
+        reasons = yaml.safe_load((SOURCES / "path" / "reasons.yml").read_text(encoding="utf-8"))
+        texts = {**reasons, "incomplete": reasons["ranks_missing"], "not_one_job": reasons["several_jobs"]}
     found = [text for name, text in texts.items() if name.split("/")[0] == code]
     return found[0].replace("|", "\\|").replace("\n", " ") if found else ""
 
@@ -136,8 +139,7 @@ def page() -> str:
         "",
         "## Codes",
         "",
-        "What it says: the first of its messages; in braces what is filled in. Those of the data path are in",
-        "[Verdicts, worst first](data-path.md#verdicts-worst-first).",
+        "What it says: the first of its messages; in braces what is filled in.",
         "",
         "| code | reader | what it says | what it does to a sound run |",
         "|---|---|---|---|",
