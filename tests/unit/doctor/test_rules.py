@@ -94,7 +94,7 @@ FIRST = (
     ("container_devices", "NET/OFI fi_getinfo failed: No data available"),
     ("more_ranks_than_gpus", "RuntimeError: CUDA error: invalid device ordinal"),
     ("cuda_arch_not_built", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
-    ("nccl_bug", "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"),
+    ("peer_access_missing", "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"),
     ("nccl_bug", "export NCCL_CUMEM_ENABLE=0 and the error is gone"),
     ("fabric_manager", "It works if we set NCCL_NVLS_ENABLE=0"),
     ("container_devices", "NCCL WARN Cuda failure: cuMemImportFromShareableHandle: operation not permitted"),
