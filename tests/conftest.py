@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
 import yaml
 
@@ -14,6 +15,9 @@ os.environ.setdefault("ANSIBLE_PIPELINING", "1")
 # Every YAML file of the repository is read while tests are collected: libyaml takes a tenth of the time.
 yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[assignment,misc]
 kept.begin()
+# Other programs of this machine may take a processor for a while.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

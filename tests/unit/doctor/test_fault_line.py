@@ -152,7 +152,7 @@ def test_harmless_lines_are_no_line_of_a_fault(line: str) -> None:
 
 
 def test_the_nouns_of_a_line_that_a_program_printed_name_no_cause() -> None:
-    line = "[ERROR] [tid 12727] detected an odd state of the transceiver on physical id 3 port 61"
+    line = "[ERROR] [12727] detected an odd state of the transceiver on physical id 3 port 61"
     found = ask(line + "\n")
     assert (found["verdict"], causes(found), found["line"]["text"]) == ("cannot_tell", [], line)
 
