@@ -135,8 +135,8 @@ class Reading:
                         continue
                     count = counts.get(form, 0)
                     # A heading is read with the line below it.
-                    asks = self._index.possible(form.lower()).keys() - (_FIELD if self.field else set())
-                    if not (count or asks or form.rstrip().endswith(b":")):
+                    known = _FIELD if self.field else set()
+                    if not (count or form.rstrip().endswith(b":") or self._index.possible(form.lower()).keys() - known):
                         if len(self._dull) >= _FORMS // 8:
                             self._dull.clear()
                         self._dull.add(form)

@@ -128,8 +128,8 @@ def _row(exchange: Any) -> tuple[float, float, float] | None:
 def slow_copies(per_rank: Sequence[Mapping[str, Any]]) -> tuple[Copy, ...]:
     """GPUs that stay behind those of their model; with fewer than three of a model it is not known which is right, so
     the slower one is named."""
-    told = ((rank.get("machine") or {}, rank) for rank in per_rank)
-    known = ((machine, rank) for machine, rank in told if is_positive(machine.get("copy_gb_s")))
+    pairs = ((rank.get("machine") or {}, rank) for rank in per_rank)
+    known = ((machine, rank) for machine, rank in pairs if is_positive(machine.get("copy_gb_s")))
     models = by_key((str(machine.get("device") or ""), (machine["copy_gb_s"], rank)) for machine, rank in known)
     found = []
     for rows in models.values():
