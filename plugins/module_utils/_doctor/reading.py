@@ -167,9 +167,9 @@ class Reading:
         together: ``ulimit -l: unlimited``."""
         self.nccl, self.machines = self.nccl or b"NCCL" in chunk, self.machines or bool(piece.host)
         self.field = self.field or bool(piece.host)
-        signs = (b"$ ", b"# ", b"+ ", b"host ", b"ost:", b"ode:")
+        signs, at, past = (b"$ ", b"# ", b"+ ", b"host ", b"ost:", b"ode:"), number + 1, 0
         for match in _PROMPT.finditer(chunk) if any(sign in chunk for sign in signs) else ():
-            at = number + chunk.count(b"\n", 0, match.start()) + 1
+            at, past = at + chunk.count(b"\n", past, match.start()), match.start()
             if match["row"] or match["box"]:
                 above = chunk.count(b"\n", max(chunk.rfind(b"\n---", 0, match.start()), 0), match.start())
                 top = at - min(above, _ABOVE) if match["box"] else at

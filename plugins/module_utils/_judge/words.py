@@ -22,7 +22,7 @@ _LETTERS = bytes(at if at > 127 or chr(at) in "_abcdefghijklmnopqrstuvwxyz" else
 _ASCII = _LETTERS[:128] + b" " * 128
 _KNOWN = 1 << 20  # bytes of tokens that are kept
 _ZERO, _NINE = ord("0"), ord("9")
-_FIGURE = re.compile(r"\\d|[0-9]")
+_FIGURE = re.compile(r"\\d|[0-9]|\(\?P=")
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
 _SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|[()|]", re.DOTALL)  # a bracket that comes first is one of the set
@@ -64,8 +64,8 @@ def all_ways(pattern: str) -> tuple[Way, ...]:
     """Also those that match without a word of three letters. Raises re.error."""
     found = []
     for text in _alternatives(pattern):
-        parsed = parser.parse(text, re.IGNORECASE)
-        found.append(Way(_needs(parsed), _digits(parsed), _FIGURE.search(text) is not None, text))
+        parsed, figures = parser.parse(text, re.IGNORECASE), _FIGURE.search(text) is not None
+        found.append(Way(_needs(parsed), figures and _digits(parsed), figures, text))
     return tuple(found)
 
 
@@ -101,7 +101,7 @@ def _needs(parsed: Any, before: bool = False, after: bool = False) -> tuple[tupl
     """``before``, ``after``: it has an edge there."""
     found: set[frozenset[str]] = set()
     literal = EDGE * before
-    items = [(EDGE if str(name) == "AT" and "NON" not in str(value) else str(name), value) for name, value in parsed]
+    items = [(EDGE if op is parser.AT and "NON" not in value.name else op.name, value) for op, value in parsed.data]
     items += [(EDGE * after, None), ("", None)]
     for (name, value), (following, _value) in zip(items, [*items[1:], ("", None)]):
         if name == EDGE:
@@ -121,7 +121,7 @@ def _inner(name: str, value: Any, before: bool, after: bool) -> tuple[tuple[str,
         return _needs(value[-1], before, after)
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
         return _needs(value[2])
-    if name == "IN" and all(str(inner) == "LITERAL" and _MARK.match(chr(what)) for inner, what in value):
+    if name == "IN" and all(inner.name == "LITERAL" and _MARK.match(chr(what)) for inner, what in value):
         return (tuple({chr(what) for _literal, what in value}),)
     if name == "BRANCH":
         parts = [_needs(part, before, after) for part in value[1]]
@@ -131,7 +131,7 @@ def _inner(name: str, value: Any, before: bool, after: bool) -> tuple[tuple[str,
 
 def _digits(parsed: Any) -> bool:
     if isinstance(parsed, tuple) and len(parsed) == 2:
-        name, value = str(parsed[0]), parsed[1]
+        name, value = getattr(parsed[0], "name", ""), parsed[1]
         if name in ("LITERAL", "NOT_LITERAL", "RANGE"):
             low, high = value if name == "RANGE" else (value, value)
             return bool(low <= _NINE and high >= _ZERO and (low > _ZERO or high < _NINE))
