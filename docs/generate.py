@@ -1,11 +1,12 @@
 """Write docs/guide.md and docs/errata.md from docs/guide.yml, docs/causes.md and docs/signs.md from the rules
-of the doctor.
+of the doctor, and the table of unread texts in docs/doctor.md from their lists.
 
 --check: only say whether they are current (exit 1).
 """
 
 from __future__ import annotations
 
+import collections
 import importlib
 import pathlib
 import sys
@@ -91,7 +92,8 @@ def causes() -> tuple[str, str]:
         said.setdefault(entry.causes[0], []).append(f"`{'+'.join(entry.names)}` of one host differs from the others'")
     parts = [
         f"# Causes\n\n{_MADE}\n\n"
-        "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it and what puts it right. "
+        "What the [doctor](doctor.md) can name, layer by layer: what it means, how to check it and what puts it right, "
+        "which interrupts nothing where nothing is said of it. "
         "[Signs and sources](signs.md) has what the rules of each cause rest on.\n"
     ]
     sources = [
@@ -107,19 +109,73 @@ def causes() -> tuple[str, str]:
             own = (rule.fix for rule in catalogue.rules if rule.fix and rule.causes[0] == cause.id)
             fixes = "; or ".join(dict.fromkeys([cause.fix, *own]))
             parts.append(
-                f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(fixes)} "
-                f"(interrupts {cause.interrupts}) |\n"
+                f"| `{cause.id}` | {cell(cause.means)} | {cell(cause.where)}: `{cell(cause.look)}` | {cell(fixes)}"
+                f"{'' if cause.interrupts == 'nothing' else f' (interrupts {cause.interrupts})'} |\n"
             )
             sources.append(f"| `{cause.id}` | {'; '.join(dict.fromkeys(said.get(cause.id, [])))} |\n")
     return "".join(parts), "".join(sources)
+
+
+ORDER = [
+    *("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth"),
+    *("fourteenth", "fifteenth", "sixteenth", "seventeenth"),
+]
+LISTS = FOLDER.parent / "tests/unit/results"
+MARKS = ("<!-- unread: made from tests/unit/results/logs_unread_*.yml by generate.py -->\n", "<!-- end of unread -->\n")
+
+
+def unread() -> str:
+    """One row for each round of texts that were judged when nobody who writes rules had seen them."""
+    rounds: dict[tuple[int, str], list[dict[str, Any]]] = collections.defaultdict(list)
+    for path in LISTS.glob("logs_unread_*.yml"):
+        name, _line, part = path.stem.removeprefix("logs_unread_").partition("_")
+        entries = [entry for entry in yaml.safe_load(path.read_text()) if "first_sight" in entry]
+        rounds[ORDER.index(name), f"{name} {part[:-1]}".strip()] += entries
+    firsts = ("first layer", "first remedy")
+    head = ("texts", "right, or refused with reason", "decidable faults", "decided", "of these right", *firsts)
+    rows = [f"| lists | {' | '.join((*head, 'all faults', *firsts))} |\n|---{'|---:' * 10}|\n"]
+    for (_number, name), entries in sorted(rounds.items()):
+        right = sum(entry["first_sight"] in ("right", "refused_right") for entry in entries)
+        faults = [entry for entry in entries if entry.get("first_layer", "sound") != "sound"]
+        clear = [entry for entry in faults if entry["decidable"] == "yes"]
+        decided = [entry for entry in clear if entry["decided"] == "yes"]
+        cells = [
+            (len(entries), None), (right, len(entries)), (len(clear), None), (len(decided), len(clear)),
+            (sum(entry["decided_right"] == "yes" for entry in decided), len(decided)), *_firsts(clear),
+            (len(faults), None), *_firsts(faults),
+        ]  # fmt: skip
+        rows.append(f"| {name} | {' | '.join(_share(*cell) for cell in cells)} |\n")
+    return "".join(rows)
+
+
+def _firsts(faults: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(sum(entry[key] == "right" for entry in faults), len(faults)) for key in ("first_layer", "first_remedy")]
+
+
+def _share(count: int, of: int | None) -> str:
+    if of is None:
+        return str(count or "")
+    return f"{count} ({100 * count / of:.0f} %)" if of else ""
+
+
+def doctor() -> str:
+    page = (FOLDER / "doctor.md").read_text()
+    before, rest = page.split(MARKS[0])
+    return before + MARKS[0] + unread() + MARKS[1] + rest.split(MARKS[1])[1]
 
 
 def main(arguments: list[str]) -> int:
     data = yaml.safe_load((FOLDER / "guide.yml").read_text())
     stale = []
     acted, rests = causes()
-    pages = (("guide.md", guide(data)), ("errata.md", errata(data)), ("causes.md", acted), ("signs.md", rests))
-    for name, text in pages:
+    pages = {
+        "guide.md": guide(data),
+        "errata.md": errata(data),
+        "causes.md": acted,
+        "signs.md": rests,
+        "doctor.md": doctor(),
+    }
+    for name, text in pages.items():
         path = FOLDER / name
         if path.exists() and path.read_text() == text:
             continue

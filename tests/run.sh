@@ -159,27 +159,20 @@ computing() (
   lint; unit; sanity; mutation
 )
 
-# Tests that need no lab give way to those of the lab, which is the longest chain.
-without_the_lab() (
-  renice -n 5 -p "$BASHPID" > /dev/null
-  integration
-)
-
-# What measures time waits more than it computes, and comes first, beside what only computes.
+# The lab and all that plays on it is one lane; what needs no lab is the other. Neither alone keeps two cores busy. What
+# measures time waits more than it computes, and comes first, while the other lane only computes.
 all() {
-  local with_lab=yes up=yes
-  lane computing computing
+  local with_lab=yes
+  lane without-the-lab computing integration
   in_company=yes alone
-  python -m lab up 2>&1 | tee "$tally.lab" || up=
-  lane without-the-lab without_the_lab
-  if [ -n "$up" ]; then
+  if python -m lab up 2>&1 | tee "$tally.lab"; then
     site; molecule
   else
     echo "0 1 0 lab" >> "$tally"; why lab < <(tail -n 15 "$tally.lab")
   fi
-  wait "${lanes[@]}"
+  wait "${lanes[0]}"
   lanes=()
-  cat "$tally.computing" "$tally.without-the-lab"
+  cat "$tally.without-the-lab"
 }
 
 case "${1:-all}" in
