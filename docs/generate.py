@@ -125,7 +125,7 @@ MARKS = ("<!-- unread: made from tests/unit/results/logs_unread_*.yml by generat
 
 
 def unread() -> str:
-    """One row for each round of texts that were judged when nobody who writes rules had seen them."""
+    """One row for each round of texts that were judged before their rules were written."""
     rounds: dict[tuple[int, str], list[dict[str, Any]]] = collections.defaultdict(list)
     for path in LISTS.glob("logs_unread_*.yml"):
         name, _line, part = path.stem.removeprefix("logs_unread_").partition("_")
