@@ -76,14 +76,19 @@ def guide(data: dict[str, Any]) -> str:
 _MADE = "<!-- made from plugins/module_utils/_judge/packs by generate.py: change those files -->"
 
 
-def causes() -> tuple[str, str]:
-    """What a person does about each cause, and what its rules rest on."""
+def ours(name: str) -> Any:
+    """A module of plugins/module_utils."""
     sys.path.insert(0, str(FOLDER.parent / "plugins"))
     try:
-        module = importlib.import_module("module_utils._doctor.catalogue")
-        catalogue, layers = module.catalogue(), module.layers()
+        return importlib.import_module(f"module_utils.{name}")
     finally:
         sys.path.pop(0)
+
+
+def causes() -> tuple[str, str]:
+    """What a person does about each cause, and what its rules rest on."""
+    module = ours("_doctor.catalogue")
+    catalogue, layers = module.catalogue(), module.layers()
     said: dict[str, list[str]] = {}
     for entry in catalogue.rules:
         # Under the others that a rule thinks of as well it would stand again, and Galaxy takes no larger page.
@@ -126,10 +131,11 @@ MARKS = ("<!-- unread: made from tests/unit/results/logs_unread_*.yml by generat
 
 def unread() -> str:
     """One row for each round of texts that were judged before their rules were written."""
+    parsed = ours("_yaml_files").parsed  # by libyaml: these are two megabytes
     rounds: dict[tuple[int, str], list[dict[str, Any]]] = collections.defaultdict(list)
     for path in LISTS.glob("logs_unread_*.yml"):
         name, _line, part = path.stem.removeprefix("logs_unread_").partition("_")
-        entries = [entry for entry in yaml.safe_load(path.read_text()) if "first_sight" in entry]
+        entries = [entry for entry in parsed(path.read_text()) if "first_sight" in entry]
         rounds[ORDER.index(name), f"{name} {part[:-1]}".strip()] += entries
     firsts = ("first layer", "first remedy")
     head = ("texts", "right, or refused with reason", "decidable faults", "decided", "of these right", *firsts)
