@@ -22,7 +22,7 @@ _LETTERS = bytes(at if at > 127 or chr(at) in "_abcdefghijklmnopqrstuvwxyz" else
 _ASCII = _LETTERS[:128] + b" " * 128
 _KNOWN = 1 << 20  # bytes of tokens that are kept
 _ZERO, _NINE = ord("0"), ord("9")
-_FIGURE = re.compile(r"\\d|[0-9]|\(\?P=")
+_FIGURE = re.compile(r"\\d|[0-9]|\(\?P=")  # what a group took may be digits
 _COMMON = re.compile("[etaoinshrdl ]")
 _MARK = re.compile(r"[^\w\s]")
 _SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|[()|]", re.DOTALL)  # a bracket that comes first is one of the set
